@@ -1,0 +1,298 @@
+"""Aggregate functions: lift / combine / lower over shared parts, with the algebra declared.
+
+Floats: ``sum`` and ``avg`` of doubles are rounded, so the last bits depend on the order in which partials meet;
+everything else is the same to the bit for every arrival order. NULLs are skipped as in SQL; an aggregate of no
+value is NULL (counts are 0). NaN is the greatest value, as in Spark.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from windrow.aggregates.parts import (
+    LIMB,
+    ROWS,
+    Moments,
+    Part,
+    counted,
+    extreme,
+    float_sum,
+    integer_sum,
+    nans,
+    rows,
+)
+from windrow.errors import QueryError, ResultError
+
+
+@dataclass(frozen=True)
+class Algebra:
+    """What a physical operator may assume. ``distributive``: partials of disjoint sets can be merged."""
+
+    distributive: bool = True
+    commutative: bool = True
+    invertible: bool = False  # a partial can be taken out again without loss
+    order_exact: bool = True  # the same bits for every order of merging
+
+
+@dataclass(frozen=True)
+class Aggregate(ABC):
+    """One aggregate of a query: ``name`` is its output column, ``arg`` an input column of type ``dtype``."""
+
+    name: str
+    arg: str | None
+    dtype: pl.DataType
+
+    function: ClassVar[str]
+    takes: ClassVar[str] = "a number"
+
+    @classmethod
+    def accepts(cls, dtype: pl.DataType) -> bool:
+        """Whether the argument may have this type."""
+        return dtype.is_integer() or dtype.is_float()
+
+    @property
+    def algebra(self) -> Algebra:
+        return Algebra()
+
+    @property
+    @abstractmethod
+    def result(self) -> pl.DataType:
+        """The type of the output column."""
+
+    @abstractmethod
+    def parts(self) -> tuple[Part, ...]:
+        """The state this aggregate needs."""
+
+    @abstractmethod
+    def lower(self, state: pl.DataFrame) -> pl.Series:
+        """The results from a frame that has (at least) the state columns of ``parts``."""
+
+    def _arg(self) -> str:
+        assert self.arg is not None
+        return self.arg
+
+    def _column(self, state: pl.DataFrame, expr: pl.Expr) -> pl.Series:
+        return state.select(expr.cast(self.result).alias(self.name)).to_series()
+
+    def _null_if_empty(self, expr: pl.Expr) -> pl.Expr:
+        return pl.when(pl.col(f"n:{self.arg}") > 0).then(expr)
+
+
+@dataclass(frozen=True)
+class Count(Aggregate):
+    """``count(*)`` counts tuples, ``count(x)`` non-NULL values."""
+
+    function = "count"
+
+    @classmethod
+    def accepts(cls, dtype: pl.DataType) -> bool:
+        return True
+
+    @property
+    def algebra(self) -> Algebra:
+        return Algebra(invertible=True)
+
+    @property
+    def result(self) -> pl.DataType:
+        return pl.Int64()
+
+    def parts(self) -> tuple[Part, ...]:
+        return (rows(),) if self.arg is None else (counted(self.arg),)
+
+    def lower(self, state: pl.DataFrame) -> pl.Series:
+        return self._column(state, pl.col(ROWS if self.arg is None else f"n:{self.arg}"))
+
+
+@dataclass(frozen=True)
+class Sum(Aggregate):
+    """Exact 64-bit integers (beyond them an error, never a wrapped number); doubles for floats."""
+
+    function = "sum"
+
+    @property
+    def algebra(self) -> Algebra:
+        exact = self.dtype.is_integer()
+        return Algebra(invertible=exact, order_exact=exact)
+
+    @property
+    def result(self) -> pl.DataType:
+        return pl.Int64() if self.dtype.is_integer() else pl.Float64()
+
+    def parts(self) -> tuple[Part, ...]:
+        arg = self._arg()
+        sums: tuple[Part, ...] = integer_sum(arg, self.dtype) if self.dtype.is_integer() else (float_sum(arg),)
+        return (counted(arg), *sums)
+
+    def lower(self, state: pl.DataFrame) -> pl.Series:
+        if not self.dtype.is_integer():
+            return self._column(state, self._null_if_empty(pl.col(f"sum:{self.arg}")))
+        limbs = _normalised(state, self._arg())
+        overflow = limbs.select((pl.col("high") >= LIMB // 2) | (pl.col("high") < -LIMB // 2)).to_series()
+        if overflow.any():
+            raise ResultError(self._overflow(state.filter(overflow)))
+        total = pl.lit(limbs["high"]) * LIMB + pl.lit(limbs["low"])
+        return self._column(state, self._null_if_empty(total))
+
+    def _overflow(self, state: pl.DataFrame) -> str:
+        where = {c: state[c][0] for c in state.columns if ":" not in c and c != ROWS}
+        return (
+            f"sum({self.arg}) AS {self.name} does not fit into 64 bits at {where}: "
+            f"sum a DOUBLE instead, as in sum(CAST({self.arg} AS DOUBLE))"
+        )
+
+
+@dataclass(frozen=True)
+class Avg(Aggregate):
+    """The mean as a double; over integers from the exact sum."""
+
+    function = "avg"
+
+    @property
+    def algebra(self) -> Algebra:
+        exact = self.dtype.is_integer()
+        return Algebra(invertible=exact, order_exact=exact)
+
+    @property
+    def result(self) -> pl.DataType:
+        return pl.Float64()
+
+    def parts(self) -> tuple[Part, ...]:
+        return Sum(self.name, self.arg, self.dtype).parts()
+
+    def lower(self, state: pl.DataFrame) -> pl.Series:
+        total = pl.col(f"sum:{self.arg}")
+        if self.dtype.is_integer():
+            limbs = _normalised(state, self._arg())
+            total = pl.lit(limbs["high"]).cast(pl.Float64) * float(LIMB) + pl.lit(limbs["low"])
+        return self._column(state, self._null_if_empty(total / pl.col(f"n:{self.arg}")))
+
+
+@dataclass(frozen=True)
+class Extreme(Aggregate):
+    """The least or greatest value of a number, timestamp or date."""
+
+    takes = "a number, timestamp or date"
+
+    @classmethod
+    def accepts(cls, dtype: pl.DataType) -> bool:
+        return dtype.is_integer() or dtype.is_float() or dtype.is_temporal()
+
+    @property
+    def result(self) -> pl.DataType:
+        return self.dtype
+
+    def parts(self) -> tuple[Part, ...]:
+        arg = self._arg()
+        how = "min" if self.function == "min" else "max"
+        value = (counted(arg), extreme(arg, how, self.dtype))
+        return (*value, nans(arg)) if self.dtype.is_float() else value
+
+    def lower(self, state: pl.DataFrame) -> pl.Series:
+        value = pl.col(f"{self.function}:{self.arg}")
+        if self.dtype.is_float():
+            nan, n = pl.col(f"nan:{self.arg}"), pl.col(f"n:{self.arg}")
+            only_nan = nan == n if self.function == "min" else nan > 0
+            value = pl.when(only_nan).then(float("nan")).otherwise(value)
+        return self._column(state, self._null_if_empty(value))
+
+
+@dataclass(frozen=True)
+class Min(Extreme):
+    """The least value."""
+
+    function = "min"
+
+
+@dataclass(frozen=True)
+class Max(Extreme):
+    """The greatest value."""
+
+    function = "max"
+
+
+@dataclass(frozen=True)
+class Variance(Aggregate):
+    """Sample or population variance or its root; the sample ones are NULL for a single value."""
+
+    population: ClassVar[bool] = False
+    root: ClassVar[bool] = False
+
+    @property
+    def algebra(self) -> Algebra:
+        return Algebra(order_exact=False)
+
+    @property
+    def result(self) -> pl.DataType:
+        return pl.Float64()
+
+    def parts(self) -> tuple[Part, ...]:
+        return (Moments(self._arg()),)
+
+    def lower(self, state: pl.DataFrame) -> pl.Series:
+        n, m2 = pl.col(f"w:{self.arg}"), pl.col(f"m2:{self.arg}")
+        freedom = n if self.population else n - 1
+        value = m2 / freedom
+        return self._column(state, pl.when(freedom > 0).then(value.sqrt() if self.root else value))
+
+
+class VarSamp(Variance):
+    """Sample variance."""
+
+    function = "var_samp"
+
+
+class VarPop(Variance):
+    """Population variance."""
+
+    function, population = "var_pop", True
+
+
+class StddevSamp(Variance):
+    """Sample standard deviation."""
+
+    function, root = "stddev_samp", True
+
+
+class StddevPop(Variance):
+    """Population standard deviation."""
+
+    function, population, root = "stddev_pop", True, True
+
+
+FUNCTIONS: dict[str, type[Aggregate]] = {
+    "count": Count,
+    "sum": Sum,
+    "avg": Avg,
+    "mean": Avg,
+    "min": Min,
+    "max": Max,
+    "var": VarSamp,
+    "variance": VarSamp,
+    "var_samp": VarSamp,
+    "var_pop": VarPop,
+    "stddev": StddevSamp,
+    "stddev_samp": StddevSamp,
+    "stddev_pop": StddevPop,
+}
+
+
+def make(function: str, name: str, arg: str | None, dtype: pl.DataType) -> Aggregate:
+    """The aggregate by its SQL name; raises QueryError for an unknown function or an argument it cannot take."""
+    if function not in FUNCTIONS:
+        raise QueryError(f"unknown aggregate {function!r}; there are: {', '.join(sorted(FUNCTIONS))}")
+    cls = FUNCTIONS[function]
+    if arg is None and cls is not Count:
+        raise QueryError(f"{function} needs an argument: {function}(column)")
+    if arg is not None and not cls.accepts(dtype):
+        raise QueryError(f"{function}() needs {cls.takes}, and its argument is of type {dtype}")
+    return cls(name, arg, dtype)
+
+
+def _normalised(state: pl.DataFrame, arg: str) -> pl.DataFrame:
+    """The two limbs of a sum, carried, so that 0 <= low < 2**32."""
+    high, low = pl.col(f"high:{arg}"), pl.col(f"low:{arg}")
+    return state.select((high + low // LIMB).alias("high"), (low % LIMB).alias("low"))

@@ -1,0 +1,186 @@
+"""Parts: the mergeable state that aggregates are made of.
+
+A part knows how to *lift* rows into state columns and how to *combine* states, once for grouped Polars frames
+and once for NumPy arrays (the window level slides over arrays). Aggregates over the same argument share parts:
+``count(x)``, ``sum(x)`` and ``avg(x)`` keep one count of ``x``. State columns never hold NULL: an empty state is
+the identity, and a count beside it tells emptiness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Scalar = int | float
+
+ROWS = "rows"  # the state column that counts tuples, in every partial: tells presence, and how many rows are late
+LIMB = 1 << 32  # integer sums are kept as two limbs, so that no intermediate overflows below 2**31 rows
+
+
+class Part(Protocol):
+    """Some state columns that are merged together. ``combine`` and ``merge`` are associative and commutative."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the state columns; equal names in two aggregates mean the same state."""
+
+    @property
+    def dtypes(self) -> tuple[pl.DataType, ...]: ...
+
+    @property
+    def identity(self) -> tuple[Scalar, ...]:
+        """The state of no tuple at all."""
+
+    def lift(self) -> list[pl.Expr]:
+        """State of the rows of a group, as aggregate expressions."""
+
+    def combine(self) -> list[pl.Expr]:
+        """State of a group from the states of its partials, as aggregate expressions."""
+
+    def merge(self, a: Sequence[Array], b: Sequence[Array]) -> list[Array]:
+        """Element by element, the state of two states; ``a`` precedes ``b``."""
+
+    def accumulate(self, state: Sequence[Array], axis: int) -> list[Array]:
+        """Running ``merge`` along an axis."""
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One column merged by addition, minimum or maximum."""
+
+    column: str
+    expr: pl.Expr
+    how: Literal["sum", "min", "max"]
+    empty: Scalar = 0
+    dtype: pl.DataType = pl.Int64()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    @property
+    def dtypes(self) -> tuple[pl.DataType, ...]:
+        return (self.dtype,)
+
+    @property
+    def identity(self) -> tuple[Scalar, ...]:
+        return (self.empty,)
+
+    @property
+    def ufunc(self) -> np.ufunc:
+        return {"sum": np.add, "min": np.minimum, "max": np.maximum}[self.how]
+
+    def lift(self) -> list[pl.Expr]:
+        return [self.expr.fill_null(self.empty).cast(self.dtype).alias(self.column)]
+
+    def combine(self) -> list[pl.Expr]:
+        return [getattr(pl.col(self.column), self.how)()]
+
+    def merge(self, a: Sequence[Array], b: Sequence[Array]) -> list[Array]:
+        return [self.ufunc(a[0], b[0])]
+
+    def accumulate(self, state: Sequence[Array], axis: int) -> list[Array]:
+        return [self.ufunc.accumulate(state[0], axis=axis)]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Count, mean and sum of squared distances from it: the parallel update of Chan, Golub and LeVeque.
+
+    A sum of squares would cancel catastrophically where the spread is small beside the mean.
+    """
+
+    arg: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (f"w:{self.arg}", f"mean:{self.arg}", f"m2:{self.arg}")
+
+    @property
+    def dtypes(self) -> tuple[pl.DataType, ...]:
+        return (pl.Float64(),) * 3
+
+    @property
+    def identity(self) -> tuple[Scalar, ...]:
+        return (0.0, 0.0, 0.0)
+
+    def lift(self) -> list[pl.Expr]:
+        x = pl.col(self.arg).cast(pl.Float64)
+        lifted = (x.count().cast(pl.Float64), x.mean().fill_null(0.0), ((x - x.mean()) ** 2).sum())
+        return [e.alias(c) for e, c in zip(lifted, self.columns, strict=True)]
+
+    def combine(self) -> list[pl.Expr]:
+        n, mean, m2 = (pl.col(c) for c in self.columns)
+        total = n.sum()
+        centre = pl.when(total > 0).then((n * mean).sum() / total).otherwise(0.0)
+        combined = (total, centre, (m2 + n * (mean - centre) ** 2).sum())
+        return [e.alias(c) for e, c in zip(combined, self.columns, strict=True)]
+
+    def merge(self, a: Sequence[Array], b: Sequence[Array]) -> list[Array]:
+        (na, mean_a, m2a), (nb, mean_b, m2b) = a, b
+        n = na + nb
+        share = np.divide(nb, n, out=np.zeros_like(n), where=n > 0)
+        delta = mean_b - mean_a
+        return [n, mean_a + delta * share, m2a + m2b + delta * delta * na * share]
+
+    def accumulate(self, state: Sequence[Array], axis: int) -> list[Array]:
+        running = [np.moveaxis(s.copy(), axis, 0) for s in state]
+        for i in range(1, len(running[0])):
+            for column, value in zip(
+                running, self.merge([r[i - 1] for r in running], [r[i] for r in running]), strict=True
+            ):
+                column[i] = value
+        return [np.moveaxis(r, 0, axis) for r in running]
+
+
+def rows() -> Fold:
+    """The number of tuples."""
+    return Fold(ROWS, pl.len(), "sum")
+
+
+def counted(arg: str) -> Fold:
+    """The number of non-NULL values."""
+    return Fold(f"n:{arg}", pl.col(arg).count(), "sum")
+
+
+def integer_sum(arg: str, dtype: pl.DataType) -> tuple[Fold, Fold]:
+    """Two limbs whose value ``high * 2**32 + low`` is exact in every order."""
+    x = pl.col(arg) if dtype in (pl.Int64(), pl.UInt64()) else pl.col(arg).cast(pl.Int64)
+    high, low = (x // LIMB).cast(pl.Int64), (x % LIMB).cast(pl.Int64)
+    return Fold(f"high:{arg}", high.sum(), "sum"), Fold(f"low:{arg}", low.sum(), "sum")
+
+
+def float_sum(arg: str) -> Fold:
+    """A double sum: rounded, so its last bits depend on the order of additions."""
+    return Fold(f"sum:{arg}", pl.col(arg).cast(pl.Float64).sum(), "sum", 0.0, pl.Float64())
+
+
+def nans(arg: str) -> Fold:
+    """How many values are NaN."""
+    return Fold(f"nan:{arg}", pl.col(arg).is_nan().sum(), "sum")
+
+
+def extreme(arg: str, how: Literal["min", "max"], dtype: pl.DataType) -> Fold:
+    """The least or greatest value, NaN apart (see :func:`nans`)."""
+    x = pl.col(arg)
+    if dtype.is_float():
+        empty: Scalar = float("inf") if how == "min" else float("-inf")
+        return Fold(f"{how}:{arg}", getattr(x.fill_nan(None), how)(), how, empty, dtype)
+    physical = _physical(dtype)
+    info = np.iinfo(f"{'u' if physical.is_unsigned_integer() else 'i'}{_bits(physical) // 8}")
+    empty = int(info.max if how == "min" else info.min)
+    return Fold(f"{how}:{arg}", getattr(x.to_physical(), how)(), how, empty, physical)
+
+
+def _physical(dtype: pl.DataType) -> pl.DataType:
+    return pl.Series([], dtype=dtype).to_physical().dtype
+
+
+def _bits(dtype: pl.DataType) -> int:
+    return int("".join(c for c in str(dtype) if c.isdigit()))

@@ -1,0 +1,57 @@
+"""Every error Windrow raises on purpose: one class per stage, each message says what, where and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class WindrowError(Exception):
+    """The root of the hierarchy: catch this to catch all of ours."""
+
+
+class QueryError(WindrowError):
+    """The query as written cannot mean anything: unknown names, wrong types, bad window parameters."""
+
+
+class PlanError(WindrowError):
+    """The query has a meaning, but nothing can run it (or nothing would ever come out)."""
+
+
+class CheckpointError(WindrowError):
+    """Stored state does not belong to this query, or is damaged."""
+
+
+class DataError(WindrowError):
+    """The rows handed in cannot be read as the declared stream."""
+
+
+class ResultError(WindrowError):
+    """A result has no value in its declared type, such as an integer sum beyond 64 bits."""
+
+
+class InternalError(WindrowError):
+    """A bug of ours: please report it together with the message."""
+
+
+def listing(names: Iterable[str]) -> str:
+    """Names for the end of a message: what does exist, so that the reader can pick.
+
+    >>> listing(["ts", "len"])
+    'len, ts'
+    """
+    found = sorted(names)
+    return ", ".join(found) if found else "(none)"
+
+
+def underline(text: str, start: int, end: int) -> str:
+    """The line of ``text`` that holds [start, end], with a row of carets below it.
+
+    >>> print(underline("SELECT x FROM t", 7, 7))
+      SELECT x FROM t
+             ^
+    """
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", start)
+    line = text[line_start : line_end if line_end >= 0 else len(text)]
+    width = max(1, min(end, line_start + len(line) - 1) - start + 1)
+    return f"  {line}\n  {' ' * (start - line_start)}{'^' * width}"

@@ -1,0 +1,126 @@
+"""A graph of operators that is itself an operator, so that a host knows one type."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from windrow.graph.strategies import DepthFirst, Strategy
+from windrow.operators.operator import Batch, Changes, Item, Operator, Side, State
+from windrow.progress import Punctuation
+
+
+@dataclass
+class Node:
+    """An operator, what it is called in snapshots and explanations, and where its output goes."""
+
+    name: str
+    operator: Operator
+    to: list[tuple[int, int]] = field(default_factory=list)  # (node, port); none: out of the graph
+
+
+class Graph:
+    """Runs until no arc holds anything, so between two calls all state is in the operators.
+
+    >>> from windrow.operators import Punctuate, Select
+    >>> g = Graph()
+    >>> keep = g.add("keep", Select(pl.col("@t") > 1))
+    >>> mark = g.add("mark", Punctuate(0), after=[keep])
+    >>> g.input(keep)
+    0
+    >>> [x if isinstance(x, Punctuation) else x.rows() for x in g.on_batch(0, pl.DataFrame({"@t": [1, 4]}))]
+    [[(4,)], Punctuation(value=4, group=None)]
+    """
+
+    def __init__(self, strategy: Strategy | None = None) -> None:
+        self.nodes: list[Node] = []
+        self.inputs: list[tuple[int, int]] = []
+        self.strategy = strategy or DepthFirst()
+        self._waiting: list[deque[tuple[int, Item]]] = []
+        self._before: list[list[int]] = []
+
+    # -- building ----------------------------------------------------------------------------------------------
+    def add(self, name: str, operator: Operator, after: Sequence[int] = ()) -> int:
+        """Append an operator whose port i is fed by the i-th node of ``after``."""
+        number = len(self.nodes)
+        self.nodes.append(Node(f"{number}-{name}", operator))
+        self._waiting.append(deque())
+        self._before.append(list(after))
+        for port, node in enumerate(after):
+            self.nodes[node].to.append((number, port))
+        return number
+
+    def input(self, node: int, port: int = 0) -> int:
+        """Make a port of a node an input of the graph; returns its number."""
+        self.inputs.append((node, port))
+        return len(self.inputs) - 1
+
+    # -- what strategies ask -----------------------------------------------------------------------------------
+    def more(self, node: int) -> bool:
+        return bool(self._waiting[node])
+
+    def successors(self, node: int) -> list[int]:
+        return [n for n, _port in self.nodes[node].to]
+
+    def predecessors(self, node: int) -> list[int]:
+        return self._before[node]
+
+    # -- running -----------------------------------------------------------------------------------------------
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        return self._run(port, batch)
+
+    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        return self._run(port, promise)
+
+    def _run(self, port: int, item: Item) -> list[Item]:
+        node, node_port = self.inputs[port]
+        self._waiting[node].append((node_port, item))
+        out: list[Item] = []
+        current: int | None = node
+        while current is not None:
+            self._step(current, out)
+            following = self.strategy.next(self, current)
+            # A strategy may stop early; nothing may stay on an arc, or a snapshot would lose it.
+            current = following if following is not None else self._any_waiting()
+        return out
+
+    def _step(self, number: int, out: list[Item]) -> None:
+        if not self._waiting[number]:
+            return
+        node = self.nodes[number]
+        port, item = self._waiting[number].popleft()
+        if isinstance(item, Punctuation):
+            produced = node.operator.on_punctuation(port, item)
+        else:
+            assert isinstance(item, pl.DataFrame)
+            produced = node.operator.on_batch(port, item)
+        for result in produced:
+            if isinstance(result, Side) or not node.to:
+                out.append(result)
+                continue
+            for successor, successor_port in node.to:
+                self._waiting[successor].append((successor_port, result))
+
+    def _any_waiting(self) -> int | None:
+        return next((n for n, waiting in enumerate(self._waiting) if waiting), None)
+
+    # -- state -------------------------------------------------------------------------------------------------
+    def wake_at(self) -> int | None:
+        return min((w for n in self.nodes if (w := n.operator.wake_at()) is not None), default=None)
+
+    def snapshot(self) -> State:
+        return {f"{n.name}/{k}": v for n in self.nodes for k, v in n.operator.snapshot().items()}
+
+    def changes(self) -> Changes:
+        return {f"{n.name}/{k}": v for n in self.nodes for k, v in n.operator.changes().items()}
+
+    def restore(self, state: State) -> None:
+        for node in self.nodes:
+            prefix = node.name + "/"
+            node.operator.restore({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
+
+    def state_bytes(self) -> int:
+        return sum(n.operator.state_bytes() for n in self.nodes)

@@ -1,0 +1,67 @@
+"""Admit: what enters a query. Markers become promises, rows without a readable progress value leave by the side."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from windrow.operators.operator import PROGRESS, Batch, Item, Side, Stateless
+from windrow.progress import Punctuation
+
+REASON = "reason"
+NULL_PROGRESS = "the progress value is NULL"
+UNPARSABLE = "the progress value cannot be parsed"
+
+
+def physical(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    """A progress value as an integer: microseconds since 1970, days since 1970, or itself.
+
+    Finer timestamps are floored to microseconds, which no window edge can tell apart.
+    """
+    if isinstance(dtype, pl.Datetime):
+        return column.dt.cast_time_unit("us").to_physical().cast(pl.Int64)
+    return column.to_physical().cast(pl.Int64, strict=False)
+
+
+class Admit(Stateless):
+    """Adds the column ``@t``. ``parse`` is how a text progress value is read: "iso8601" or a strptime format.
+
+    >>> items = Admit("t", pl.Int64()).on_batch(0, pl.DataFrame({"t": [3, None]}))
+    >>> items[0].rows(), items[1].count, items[1].rows["reason"].to_list()
+    ([(3, 3)], 1, ['the progress value is NULL'])
+    """
+
+    def __init__(
+        self, progress: str, dtype: pl.DataType, parse: str | None = None, marker: str | None = None
+    ) -> None:
+        self.progress = progress
+        self.dtype = dtype
+        self.parse = parse
+        self.marker = marker
+
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        promises: list[Item] = []
+        if self.marker is not None:
+            marks = batch.select(physical(pl.col(self.marker), self.dtype).max()).item()
+            batch = batch.filter(pl.col(self.marker).is_null()).drop(self.marker)
+            # Markers speak of what comes after them; after the whole batch is later still, so it is true as well.
+            promises = [Punctuation(marks)] if marks is not None else []
+        read = batch.with_columns(self._parsed().alias(self.progress))
+        read = read.with_columns(physical(pl.col(self.progress), self.dtype).alias(PROGRESS))
+        if read[PROGRESS].null_count() == 0:
+            return [read, *promises]
+        missing = read[PROGRESS].is_null()
+        why = pl.when(pl.col(self.progress).is_null()).then(pl.lit(NULL_PROGRESS)).otherwise(pl.lit(UNPARSABLE))
+        bad = batch.filter(missing).with_columns(why.alias(REASON))
+        return [read.filter(~missing), Side("bad", bad.height, bad), *promises]
+
+    def _parsed(self) -> pl.Expr:
+        column = pl.col(self.progress)
+        if self.parse is None:
+            return column
+        if self.parse == "iso8601":
+            # A zone designator is optional; without one the text is UTC.
+            zoned = column.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
+            bare = column.str.to_datetime(time_unit="us", strict=False).dt.replace_time_zone("UTC")
+            return zoned.fill_null(bare)
+        parsed = column.str.to_datetime(self.parse, time_unit="us", strict=False)
+        return parsed.dt.convert_time_zone("UTC") if "%z" in self.parse else parsed.dt.replace_time_zone("UTC")

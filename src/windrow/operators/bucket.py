@@ -1,0 +1,36 @@
+"""Bucket: tags each row with the range of its window ids, and turns promises on the attribute into promises on ids."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from windrow.operators.operator import PROGRESS, Batch, Item, Stateless
+from windrow.progress import END, Punctuation
+from windrow.windows import Sliding
+
+FIRST, LAST = "@first", "@last"  # window ids [first, last) of a row: a range, not copies (Li 6.1.1)
+
+
+def on_window_ids(window: Sliding, promise: Punctuation) -> Punctuation:
+    """The same promise about window ids: every later row lies only in windows with at least this id."""
+    if promise.value == END:
+        return promise
+    return Punctuation(window.closed_below(promise.value), promise.group)
+
+
+class Bucket(Stateless):
+    """All knowledge of the window's shape is here; the aggregation after it sees only ids.
+
+    >>> Bucket(Sliding(10, 5)).on_batch(0, pl.DataFrame({"@t": [12]}))[0].select("@first", "@last").rows()
+    [(2, 4)]
+    """
+
+    def __init__(self, window: Sliding) -> None:
+        self.window = window
+
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        first, last = self.window.wids_array(batch[PROGRESS].to_numpy())
+        return [batch.with_columns(pl.Series(FIRST, first), pl.Series(LAST, last))]
+
+    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        return [on_window_ids(self.window, promise)]

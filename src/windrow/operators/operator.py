@@ -1,0 +1,84 @@
+"""The one interface of all operators: rows and promises in, rows and promises out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import polars as pl
+
+from windrow.progress import Punctuation
+
+# Batches are Polars frames: Arrow memory, with the kernels the operators need. They cross every process border
+# (exchange, state store, hosts) as Arrow IPC. Columns whose names begin with "@" are Windrow's own.
+Batch = pl.DataFrame
+State = dict[str, Batch]
+Changes = dict[str, Batch | None]
+
+PROGRESS = "@t"  # the progress value as a 64-bit integer: microseconds, days, or the integer itself
+PANE = "@pane"
+WID = "@wid"
+
+
+@dataclass(frozen=True)
+class Side:
+    """What left the main stream, and why. ``count`` rows did; ``rows`` has them where they still exist as rows."""
+
+    kind: Literal["bad", "late"]
+    count: int
+    rows: Batch = field(default_factory=pl.DataFrame, compare=False)
+
+
+Item = Batch | Punctuation | Side
+
+
+class Operator(Protocol):
+    """One thread owns an operator; a host may snapshot between any two calls.
+
+    Configuration is fixed in ``__init__``; whatever changes later is in ``snapshot()``. It reads no clock, draws no
+    random numbers and knows no host, so that every run can be replayed. A promise given to ``on_punctuation`` must
+    be true: rows that break it are counted as late and never change a released result.
+    """
+
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        """Take rows of input ``port``."""
+
+    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        """Take a promise about the rows that will still come on ``port``."""
+
+    def wake_at(self) -> int | None:
+        """The smallest promise of its stream that would make it emit or free something; None if none would."""
+
+    def snapshot(self) -> State:
+        """All state, as named chunks."""
+
+    def changes(self) -> Changes:
+        """The chunks that changed since the last call (None: freed). Applied in turn they add up to ``snapshot``."""
+
+    def restore(self, state: State) -> None:
+        """Take over a state that ``snapshot`` of an equally configured operator gave."""
+
+    def state_bytes(self) -> int:
+        """How much memory the state holds."""
+
+
+class Stateless:
+    """The state half of the interface for operators that remember nothing, and promises passed on as they are."""
+
+    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        return [promise]
+
+    def wake_at(self) -> int | None:
+        return None
+
+    def snapshot(self) -> State:
+        return {}
+
+    def changes(self) -> Changes:
+        return {}
+
+    def restore(self, state: State) -> None:
+        return None
+
+    def state_bytes(self) -> int:
+        return 0

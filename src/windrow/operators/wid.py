@@ -1,0 +1,49 @@
+"""WID: window aggregation by window id, eager and order-agnostic (Li 6.1): the window id is one more group key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from windrow.aggregates import Partials
+from windrow.operators.bucket import FIRST, LAST
+from windrow.operators.chunks import CHUNK
+from windrow.operators.operator import WID, Batch, Item
+from windrow.operators.released import Released
+from windrow.progress import Punctuation
+from windrow.windows import Sliding
+
+
+class Wid(Released):
+    """Expects rows tagged by Bucket. Each row updates an accumulator in each of its windows, at once.
+
+    Rows of a batch with the same ids and keys are first reduced to one partial, then spread over the ids: the
+    thesis's hash table update, a batch at a time. Chunk: a window.
+    """
+
+    def __init__(self, window: Sliding, keys: Sequence[str], aggregates: Partials, dtype: pl.DataType) -> None:
+        super().__init__(window, keys, aggregates, dtype, chunk_by=WID)
+
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        tagged = self.aggregates.lift(batch.filter(pl.col(FIRST) < pl.col(LAST)), [FIRST, LAST, *self.keys])
+        kept, side = self.split_late(tagged, pl.col(FIRST) >= self.closed)
+        if kept.height:
+            spread = kept.with_columns(pl.int_ranges(FIRST, LAST).alias(WID)).explode(WID).drop(FIRST, LAST)
+            merged = self.aggregates.combine(spread, [WID, *self.keys])
+            self.chunks.append(merged.with_columns(pl.col(WID).alias(CHUNK)))
+        return side
+
+    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        if not self.advance(promise):
+            return []
+        frames = self.chunks.below(self.closed)
+        self.chunks.free_below(self.closed)
+        if not frames:
+            return [self.promise()]
+        windows = self.chunks.combine(pl.concat(frames)).sort(WID, maintain_order=True)
+        return [self.results(windows), self.promise()]
+
+    def wake_at(self) -> int | None:
+        first = self.chunks.first()
+        return None if first is None else self.waits_until(first)

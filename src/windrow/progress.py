@@ -1,0 +1,77 @@
+"""Promises about the future of a stream, and how the promises of several inputs combine (Li, chapters 2 and 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+START = -(1 << 63)  # nothing promised yet
+END = (1 << 63) - 1  # the stream has ended: no tuple follows
+
+
+@dataclass(frozen=True, slots=True)
+class Punctuation:
+    """Every later tuple has a progress value of at least ``value``; with ``group``, every later tuple of that group."""
+
+    value: int
+    group: Hashable = None
+
+
+class Promises:
+    """What one stream has promised so far. Promises only grow; a weaker one than held adds nothing.
+
+    >>> p = Promises()
+    >>> p.give(Punctuation(10)), p.give(Punctuation(7)), p.give(Punctuation(30, group="a"))
+    (True, False, True)
+    >>> p.low, p.for_group("a"), p.for_group("b")
+    (10, 30, 10)
+    """
+
+    def __init__(self, low: int = START, groups: dict[Hashable, int] | None = None) -> None:
+        self.low = low
+        self.groups = dict(groups or {})
+
+    def give(self, promise: Punctuation) -> bool:
+        """Take a promise; true if it says more than what was known."""
+        if promise.value <= self.for_group(promise.group):
+            return False
+        if promise.group is not None:
+            self.groups[promise.group] = promise.value
+        else:
+            self.low = promise.value
+            # A group that is promised no more than everyone needs no entry: this bounds the state.
+            self.groups = {g: v for g, v in self.groups.items() if v > self.low}
+        return True
+
+    def for_group(self, group: Hashable) -> int:
+        """The strongest promise that holds for this group."""
+        return max(self.low, self.groups.get(group, START)) if group is not None else self.low
+
+
+class Combined:
+    """The promises of the union of several streams: the weakest of theirs, for everyone and group by group.
+
+    >>> c = Combined(2)
+    >>> c.give(0, Punctuation(10)), c.give(1, Punctuation(4))
+    ([], [Punctuation(value=4, group=None)])
+    >>> c.give(1, Punctuation(8, group="a"))         # input 0 has promised 10 for everyone, so also for "a"
+    [Punctuation(value=8, group='a')]
+    """
+
+    def __init__(self, inputs: int) -> None:
+        self.inputs = [Promises() for _ in range(inputs)]
+        self.given = Promises()
+
+    def give(self, port: int, promise: Punctuation) -> list[Punctuation]:
+        """Take a promise of input ``port``; returns the promises of the union that follow from it and are new."""
+        if not self.inputs[port].give(promise):
+            return []
+        news = []
+        if promise.group is None:
+            news.append(Punctuation(min(p.low for p in self.inputs)))
+            # The others may have promised more for some groups than this input had until now.
+            touched = {g for p in self.inputs for g in p.groups}
+        else:
+            touched = {promise.group}
+        news += [Punctuation(min(p.for_group(g) for p in self.inputs), g) for g in sorted(touched, key=repr)]
+        return [p for p in news if self.given.give(p)]
