@@ -30,9 +30,7 @@ class Admit(Stateless):
     ([(3, 3)], 1, ['the progress value is NULL'])
     """
 
-    def __init__(
-        self, progress: str, dtype: pl.DataType, parse: str | None = None, marker: str | None = None
-    ) -> None:
+    def __init__(self, progress: str, dtype: pl.DataType, parse: str | None = None, marker: str | None = None) -> None:
         self.progress = progress
         self.dtype = dtype
         self.parse = parse

@@ -57,9 +57,7 @@ class Chunks:
     def changes(self) -> Changes:
         current = dict(self._named())
         # A frame that came and went since the last call was never stored: it is not worth a deletion.
-        found: Changes = {
-            name: current.get(name) for name in self._dirty if name in current or name in self._stored
-        }
+        found: Changes = {name: current.get(name) for name in self._dirty if name in current or name in self._stored}
         self._dirty.clear()
         self._stored = set(current)
         return dict(sorted(found.items()))

@@ -107,5 +107,5 @@ class Paned(Released):
             merged.update(zip(part.columns, slide(part, state, self.length, self.step), strict=True))
         window, which = np.nonzero(merged[ROWS])
         columns = [pl.Series(c, values[window, which]) for c, values in merged.items()]
-        found = groups.select(self.keys)[which] if self.keys else pl.DataFrame()
-        return found.with_columns(pl.Series(WID, window + first), *columns)
+        found = pl.DataFrame([pl.Series(WID, window + first), *columns])
+        return found.hstack(groups.select(self.keys)[which]) if self.keys else found

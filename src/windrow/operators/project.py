@@ -22,4 +22,6 @@ class Project(Stateless):
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         columns = batch.select(*self.expressions)
         # A list of literals alone has one row, whatever the height of its input.
-        return [columns if columns.height == batch.height else columns.select(pl.all().repeat_by(batch.height).explode())]
+        return [
+            columns if columns.height == batch.height else columns.select(pl.all().repeat_by(batch.height).explode())
+        ]

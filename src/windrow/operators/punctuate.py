@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from windrow.operators.operator import PROGRESS, Batch, Changes, Item, Stateless, State
+from windrow.operators.operator import PROGRESS, Batch, Changes, Item, State, Stateless
 from windrow.progress import START, Punctuation
 
 

@@ -1,0 +1,1 @@
+"""Hosts feed graphs and take their output. They have no algorithm of their own."""

@@ -1,0 +1,62 @@
+"""Rows as people have them, dicts, Arrow, pandas, Polars, turned into frames of the types a query works on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import polars as pl
+
+from windrow.errors import DataError
+
+ACCEPTED = "rows (dicts), or an Arrow, pandas or Polars table, or a Spark DataFrame"
+
+
+def to_frame(data: Any, progress: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """A frame, and the rows that did not fit because their progress value is of another type than the rest."""
+    if isinstance(data, pl.DataFrame):
+        return normal(data), pl.DataFrame()
+    if isinstance(data, pl.LazyFrame):
+        return normal(data.collect()), pl.DataFrame()
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        frame = pl.DataFrame(data)
+        return normal(frame), pl.DataFrame()
+    if type(data).__module__.startswith("pandas."):
+        return normal(pl.from_pandas(data)), pl.DataFrame()
+    if isinstance(data, Iterable) and not isinstance(data, (str, bytes, Mapping)):
+        return _from_rows(list(data), progress)
+    raise DataError(f"cannot read a {type(data).__name__} as a stream: give {ACCEPTED}")
+
+
+def _from_rows(rows: list[Any], progress: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    if odd := next((r for r in rows if not isinstance(r, Mapping)), None):
+        raise DataError(f"rows must be dicts, and one is a {type(odd).__name__}: {odd!r}")
+    kinds = [type(r.get(progress)) for r in rows if r.get(progress) is not None]
+    main = max(kinds, key=kinds.count, default=type(None))
+    good = [r for r in rows if r.get(progress) is None or type(r.get(progress)) is main]
+    bad = [
+        {**r, progress: str(r[progress])} for r in rows if r.get(progress) is not None and type(r[progress]) is not main
+    ]
+    try:
+        frame = pl.DataFrame(good, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, TypeError) as error:
+        raise DataError(f"the rows do not make a table: {error}") from None
+    return normal(frame), pl.DataFrame(bad, infer_schema_length=None)
+
+
+def normal(frame: pl.DataFrame) -> pl.DataFrame:
+    """Timestamps in microseconds, zoned ones in UTC: the same instants."""
+    casts = {c: normal_type(t) for c, t in frame.schema.items() if normal_type(t) != t}
+    return frame.with_columns(_recast(c, t) for c, t in casts.items()) if casts else frame
+
+
+def normal_type(dtype: pl.DataType) -> pl.DataType:
+    """The type a column has inside a query."""
+    if not isinstance(dtype, pl.Datetime):
+        return dtype
+    return pl.Datetime("us", "UTC" if dtype.time_zone else None)
+
+
+def _recast(column: str, dtype: pl.DataType) -> pl.Expr:
+    micros = pl.col(column).dt.cast_time_unit("us")
+    return micros.dt.convert_time_zone("UTC") if isinstance(dtype, pl.Datetime) and dtype.time_zone else micros

@@ -1,0 +1,148 @@
+"""A plan as a Spark DataFrame: map sides, exchange, shards, results. Streaming and batch alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from windrow.errors import PlanError
+from windrow.hosts.spark.exchange import ARROW, COLUMNS, COUNTERS, RESULT, decode, record_batch, shard_ids
+from windrow.hosts.spark.map_side import MapSide, Route
+from windrow.hosts.spark.schema import to_spark as spark_schema
+from windrow.hosts.spark.session import prepare
+from windrow.hosts.spark.shard import Fragment, ShardProcessor
+from windrow.logical.explain import text
+from windrow.logical.nodes import Scan
+from windrow.planner import Pipeline, Plan, Stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+METRICS = "windrow"  # the name of the counters in a streaming query's ``observedMetrics``
+
+
+def to_spark(plan: Plan, sources: Mapping[str, DataFrame], shards: int | None = None) -> DataFrame:
+    """The result of a plan over Spark DataFrames, itself an ordinary DataFrame."""
+    frames = [sources[s.name] for s in plan.scans()]
+    streaming = any(f.isStreaming for f in frames)
+    for scan, frame in zip(plan.scans(), frames, strict=True):
+        check_progress(scan, frame.isStreaming)
+    spark = frames[0].sparkSession
+    if streaming:
+        prepare(spark)
+    return _Compiler(plan, sources, shard_count(spark, shards), streaming).result()
+
+
+def check_progress(scan: Scan, streaming: bool) -> None:
+    """Refuse an endless source whose windows could never close."""
+    if streaming and scan.source.slack is None and scan.source.marker is None:
+        raise PlanError(
+            f"stream {scan.name!r} makes no promises, so no window over it would ever be released. Say how far behind "
+            f"its rows can be: wr.stream(df, progress={scan.progress!r}, slack='10 seconds') (slack='0 seconds' if they "
+            f"are in order), or name a column of markers: punctuation='column'"
+        )
+
+
+def shard_count(spark: SparkSession, shards: int | None) -> int:
+    """How many shards: as asked, else Spark's number of shuffle partitions, which makes one task each."""
+    count = int(spark.conf.get("spark.sql.shuffle.partitions")) if shards is None else shards
+    if count < 1:
+        raise PlanError(f"shards must be at least 1, not {count}")
+    return count
+
+
+@dataclass
+class _Compiler:
+    plan: Plan
+    sources: Mapping[str, DataFrame]
+    shards: int
+    streaming: bool
+
+    def result(self) -> DataFrame:
+        blobs = self._union([self._fragment(p, Route()) for p in self.plan.outputs])
+        spark_types, arrow_types = spark_schema(self.plan.schema)
+        return self._observed(blobs).mapInArrow(Decoder(arrow_types), spark_types)
+
+    def _union(self, frames: list[DataFrame]) -> DataFrame:
+        return reduce(lambda a, b: a.unionAll(b), frames)
+
+    def _fragment(self, pipeline: Pipeline, route: Route) -> DataFrame:
+        """Exchange rows of a pipeline's output, for the shards of ``route``."""
+        if isinstance(pipeline.source, Stage):
+            return self._stage(pipeline.source, pipeline, route)
+        frame = self.sources[pipeline.source.name]
+        needed = self.plan.needed()[pipeline.source.name]
+        if pipeline.source.source.marker is not None:
+            needed = [*needed, pipeline.source.source.marker]
+        quoted = ["`" + c.replace("`", "``") + "`" for c in needed]
+        return frame.select(*quoted).mapInArrow(MapSide(pipeline.steps, route), COLUMNS)
+
+    def _stage(self, stage: Stage, after: Pipeline, route: Route) -> DataFrame:
+        ids = tuple(shard_ids(self.shards))
+        frames, port = [], 0
+        for pipeline in stage.inputs:
+            frames.append(self._fragment(pipeline, Route(stage.keys, ids, port)))
+            port += len(ids) if isinstance(pipeline.source, Stage) else 1
+        fragment = Fragment(port, (stage.step, *after.steps), route, ids if route.shards else ())
+        exchanged = self._union(frames)
+        if not self.streaming:
+            return exchanged.repartition(self.shards, "shard").mapInArrow(BatchShards(fragment), COLUMNS)
+        processor = ShardProcessor(fragment, self._identity(stage))
+        return exchanged.groupBy("shard").transformWithState(processor, COLUMNS, "Append", "None")
+
+    def _identity(self, stage: Stage) -> dict[str, Any]:
+        """What a checkpoint belongs to: restoring anything else must fail, and say what differs."""
+        sources = {s.name: {c: str(s.schema[c]) for c in self.plan.needed()[s.name]} for s in self.plan.scans()}
+        return {
+            "query": text(self.plan.logical),
+            "algorithm": stage.algorithm,
+            "shards": self.shards,
+            "source columns": sources,
+            "result columns": {c: str(t) for c, t in self.plan.schema.items()},
+        }
+
+    def _observed(self, blobs: DataFrame) -> DataFrame:
+        from pyspark.sql import functions as f
+
+        counts = [
+            f.sum(f.when(f.col("kind") == kind, f.col("value")).otherwise(0)).alias(name)
+            for name, kind in COUNTERS.items()
+        ]
+        return blobs.observe(METRICS, *counts)
+
+
+class BatchShards:
+    """The shards of one partition of a finite input: everything, then the end of the stream."""
+
+    def __init__(self, fragment: Fragment) -> None:
+        self.fragment = fragment
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        by_shard: dict[int, list[Any]] = {}
+        for batch in batches:
+            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                by_shard.setdefault(row[0], []).append(row)
+        for shard, rows in by_shard.items():
+            for out in self.fragment.run(self.fragment.graph(), shard, rows, ended=True):
+                yield record_batch([out])
+        yield pa.RecordBatch.from_pylist([], schema=ARROW)
+
+
+class Decoder:
+    """Result blobs to rows."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            kinds = batch.column("kind").to_numpy()
+            blobs = batch.column("blob")
+            for i in (kinds == RESULT).nonzero()[0]:
+                frame = decode(blobs[int(i)].as_py(), "a result")
+                yield from frame.to_arrow().cast(self.schema).to_batches()
+        yield pa.RecordBatch.from_pylist([], schema=self.schema)

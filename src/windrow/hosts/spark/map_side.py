@@ -1,0 +1,116 @@
+"""The map side: stateless steps and pane partials on every partition, before the exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+import pyarrow as pa
+
+from windrow.graph import Graph
+from windrow.hosts.frames import normal
+from windrow.hosts.spark.exchange import DATA, PROMISE, RESULT, ROWS_BAD, ROWS_IN, Row, encode, record_batch, split
+from windrow.operators.operator import Item, Side
+from windrow.planner import Step, add_steps
+from windrow.progress import START, Punctuation
+
+ROWS_AT_ONCE = 1_000_000  # rows that are aggregated together: enough to reduce well, some 100 MB at most
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where the output of a fragment goes: to the shards of a stage, by keys, or out (no shards)."""
+
+    keys: tuple[str, ...] = ()
+    shards: tuple[int, ...] = ()
+    port: int = 0
+
+
+@dataclass
+class Outbox:
+    """Turns what a graph puts out into exchange rows."""
+
+    route: Route
+    part: int  # distinguishes the tasks of a micro-batch, so that shards can order what they get
+    promised: int = START
+    bad: int = 0
+    late: int = 0
+    out: int = 0
+    _sequence: int = field(default=0, init=False)
+
+    def rows(self, items: Sequence[Item]) -> Iterator[Row]:
+        """Data rows at once; promises and counts are kept for ``last``."""
+        for item in items:
+            if isinstance(item, Punctuation):
+                self.promised = max(self.promised, item.value)
+            elif isinstance(item, Side):
+                self.bad += item.count if item.kind == "bad" else 0
+                self.late += item.count if item.kind == "late" else 0
+            elif item.height:
+                yield from self._data(item)
+
+    def _data(self, frame: pl.DataFrame) -> Iterator[Row]:
+        if not self.route.shards:
+            self.out += frame.height
+            yield (0, 0, RESULT, self._tag(), frame.height, encode(frame))
+            return
+        for shard, part in split(frame, self.route.keys, len(self.route.shards)):
+            yield (self.route.shards[shard], self.route.port, DATA, self._tag(), part.height, encode(part))
+
+    def last(self) -> Iterator[Row]:
+        """A promise for every shard, even if it says nothing: each shard so takes part in each micro-batch."""
+        for shard in self.route.shards:
+            yield (shard, self.route.port, PROMISE, self._tag(), self.promised, None)
+
+    def counter(self, kind: int, value: int) -> Row:
+        """A count for whoever is next; shard 0 passes it on."""
+        return (self.route.shards[0] if self.route.shards else 0, self.route.port, kind, self._tag(), value, None)
+
+    def _tag(self) -> int:
+        self._sequence += 1
+        return self.part << 24 | self._sequence
+
+
+class MapSide:
+    """What ``mapInArrow`` runs: source rows in, exchange rows out."""
+
+    def __init__(self, steps: Sequence[Step], route: Route) -> None:
+        self.steps = tuple(steps)
+        self.route = route
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        graph = Graph()
+        add_steps(graph, self.steps, None)
+        outbox = Outbox(self.route, context.partitionId() if context else 0)
+        rows_in = 0
+        for frame in together(batches):
+            rows_in += frame.height
+            if rows := list(outbox.rows(graph.on_batch(0, frame))):
+                yield record_batch(rows)
+        counts = [outbox.counter(ROWS_IN, rows_in), outbox.counter(ROWS_BAD, outbox.bad)]
+        yield record_batch([*outbox.last(), *counts])
+
+
+def together(batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:
+    """Arrow batches joined to frames of about ROWS_AT_ONCE rows."""
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        if batch.num_rows:
+            waiting.append(batch)
+            rows += batch.num_rows
+        if rows >= ROWS_AT_ONCE:
+            yield _frame(waiting)
+            waiting, rows = [], 0
+    if waiting:
+        yield _frame(waiting)
+
+
+def _frame(batches: list[pa.RecordBatch]) -> pl.DataFrame:
+    frame = pl.from_arrow(pa.Table.from_batches(batches))
+    assert isinstance(frame, pl.DataFrame)
+    return normal(frame)

@@ -1,0 +1,54 @@
+"""Spark sessions set up for Windrow."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from windrow.hosts.spark import java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+STATE_STORE = "spark.sql.streaming.stateStore.providerClass"
+# What every stateful query of ours needs or is much faster with; applies to sessions we did not make, too.
+NEEDED = {
+    STATE_STORE: ROCKSDB,
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+
+
+def session(app: str = "windrow", master: str | None = None, **conf: object) -> SparkSession:
+    """A Spark session with good defaults for Windrow: ``local[*]`` unless ``master`` or SPARK_MASTER says otherwise.
+
+    Any session will do; this one has one shard per core, the RocksDB state store and large Arrow batches.
+    """
+    java.ensure()
+    # Workers must be this very Python, with Windrow and its libraries, not the first one on PATH.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    from pyspark.sql import SparkSession
+
+    cores = os.cpu_count() or 1
+    settings: dict[str, object] = {
+        "spark.sql.shuffle.partitions": cores,
+        "spark.sql.execution.arrow.maxRecordsPerBatch": 200_000,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.executorEnv.POLARS_MAX_THREADS": "1",
+        **NEEDED,
+        **conf,
+    }
+    builder = SparkSession.builder.appName(app).master(master or os.environ.get("SPARK_MASTER", "local[*]"))
+    for key, value in settings.items():
+        builder = builder.config(key, str(value))
+    return builder.getOrCreate()
+
+
+def prepare(spark: SparkSession) -> None:
+    """Give a session the state store that stateful Python operators need, where it still has Spark's default."""
+    for key, value in NEEDED.items():
+        if key == STATE_STORE and not spark.conf.get(key, "").endswith("HDFSBackedStateStoreProvider"):
+            continue  # a provider somebody chose
+        spark.conf.set(key, value)

@@ -1,0 +1,174 @@
+"""A shard: the stateful fragment of many groups, one graph, its state in Spark's state store as deltas."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Row as SparkRow
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from windrow.errors import CheckpointError
+from windrow.graph import Graph
+from windrow.hosts.spark.exchange import (
+    ARROW,
+    DATA,
+    PROMISE,
+    ROWS_LATE,
+    ROWS_OUT,
+    STATE_BYTES,
+    Row,
+    decode,
+    encode,
+)
+from windrow.hosts.spark.map_side import Outbox, Route
+from windrow.operators import Meld
+from windrow.planner import Step, add_steps
+from windrow.progress import END, START, Punctuation
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.stateful_processor import MapState, TimerValues, ValueState
+
+FORMAT = 1  # of the state in a checkpoint
+LIVE_GRAPHS = 64  # graphs one Python worker keeps, so that it does not read back what it wrote itself
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """A stage as it runs in a shard: union of its inputs, the stage, and what follows up to the next exchange."""
+
+    ports: int
+    steps: tuple[Step, ...]
+    route: Route
+    upstream: tuple[int, ...] = ()  # the ids of this stage's shards, where another stage follows
+
+    def graph(self) -> Graph:
+        """A graph whose inputs are the ports of the union."""
+        graph = Graph()
+        melded = graph.add("meld", Meld(self.ports))
+        for port in range(self.ports):
+            graph.input(melded, port)
+        add_steps(graph, self.steps, melded)
+        return graph
+
+    def run(self, graph: Graph, shard: int, rows: Iterable[Row], ended: bool = False) -> Iterator[Row]:
+        """One micro-batch: all data first, then the promises, so that nothing of the batch itself is late."""
+        position = self.route_position(shard)
+        outbox = Outbox(self.route if position is None else _moved(self.route, position), shard)
+        data: list[Row] = []
+        promised = dict.fromkeys(range(self.ports), START)
+        for row in rows:
+            if row[2] == DATA:
+                data.append(row)
+            elif row[2] == PROMISE:
+                promised[row[1]] = max(promised[row[1]], row[4])
+            else:
+                yield outbox.counter(row[2], row[4])
+        # Arrival over the network is in no order; a fixed one makes a replayed micro-batch equal to the first.
+        for _shard, port, _kind, _tag, _value, blob in sorted(data, key=lambda row: (row[1], row[3])):
+            assert blob is not None
+            yield from outbox.rows(graph.on_batch(port, decode(blob, f"a blob of shard {shard}")))
+        for port, value in promised.items():
+            if ended or value > START:
+                yield from outbox.rows(graph.on_punctuation(port, Punctuation(END if ended else value)))
+        yield from outbox.last()
+        yield outbox.counter(ROWS_LATE, outbox.late)
+        yield outbox.counter(ROWS_OUT, outbox.out)
+        yield outbox.counter(STATE_BYTES, graph.state_bytes())
+
+    def route_position(self, shard: int) -> int | None:
+        """Which of the next stage's ports is this shard's (each shard promises for itself)."""
+        return self.upstream.index(shard) if self.upstream else None
+
+
+def _moved(route: Route, by: int) -> Route:
+    return Route(route.keys, route.shards, route.port + by)
+
+
+_row = SparkRow(*ARROW.names)
+_live: OrderedDict[tuple[str, int], tuple[str, Graph]] = OrderedDict()
+
+
+class ShardProcessor(StatefulProcessor):
+    """Runs a fragment under ``transformWithState``, grouped by shard.
+
+    State: ``identity`` (what the checkpoint belongs to), ``version`` (a random token per committed micro-batch) and
+    ``chunks``. A worker that still has the graph of exactly this version goes on with it; any other reads the chunks.
+    """
+
+    def __init__(self, fragment: Fragment, identity: Mapping[str, Any]) -> None:
+        self.fragment = fragment
+        self.identity = {"format": FORMAT, **identity}
+        self.run_id = uuid.uuid4().hex
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.stored_identity: ValueState = handle.getValueState("identity", "json STRING")
+        self.version: ValueState = handle.getValueState("version", "token STRING")
+        self.chunks: MapState = handle.getMapState("chunks", "name STRING", "blob BINARY")
+
+    def handleInputRows(  # noqa: N802 (Spark's name)
+        self,
+        key: tuple[Any, ...],
+        rows: Iterator[Any],
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[SparkRow]:
+        shard = int(key[0])
+        self._check_identity()
+        graph = self._graph(shard)
+        for row in self.fragment.run(graph, shard, (tuple(r) for r in rows)):
+            yield _row(*row)
+        for name, frame in graph.changes().items():
+            if frame is None:
+                self.chunks.removeKey((name,))
+            else:
+                self.chunks.updateValue((name,), (encode(frame),))
+        token = uuid.uuid4().hex
+        self.version.update((token,))
+        _live[self.run_id, shard] = (token, graph)
+        while len(_live) > LIVE_GRAPHS:
+            _live.popitem(last=False)
+
+    def close(self) -> None:
+        return None
+
+    def _check_identity(self) -> None:
+        now = json.loads(json.dumps(self.identity))
+        stored = self.stored_identity.get()
+        if stored is None:
+            self.stored_identity.update((json.dumps(now),))
+            return
+        before = json.loads(stored[0])
+        if before != now:
+            raise CheckpointError(difference(before, now))
+
+    def _graph(self, shard: int) -> Graph:
+        # Taken out while it runs: if this task fails half way, nobody may go on with a half-changed graph.
+        token, graph = _live.pop((self.run_id, shard), (None, None))
+        stored = self.version.get()
+        if graph is not None and stored is not None and stored[0] == token:
+            return graph
+        graph = self.fragment.graph()
+        if stored is not None:
+            graph.restore(
+                {k[0]: decode(v[0], f"state chunk {k[0]!r} of shard {shard}") for k, v in self.chunks.iterator()}
+            )
+        return graph
+
+
+def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """What differs between the query a checkpoint was written by and the one that reads it."""
+    lines = ["this checkpoint was written by another query. What differs:"]
+    for name in sorted({*before, *now}):
+        if before.get(name) != now.get(name):
+            lines.append(f"  {name}:")
+            lines += [f"    checkpoint: {_indented(before.get(name))}", f"    now:        {_indented(now.get(name))}"]
+    lines.append("Run the old query again, or start the new one with a new checkpoint folder.")
+    return "\n".join(lines)
+
+
+def _indented(value: object) -> str:
+    return str(value).replace("\n", "\n" + " " * 16)

@@ -1,0 +1,53 @@
+"""The side output on Spark: the rows of every source that cannot take part, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
+
+from windrow.hosts.spark.map_side import together
+from windrow.logical.nodes import Scan
+from windrow.operators.admit import REASON, Admit
+from windrow.operators.operator import Side
+from windrow.planner import Plan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def bad_rows(plan: Plan, sources: Mapping[str, DataFrame]) -> DataFrame:
+    """All bad rows as they came, with the source's name and the reason. Stateless: it needs no promises."""
+    return reduce(
+        lambda a, b: a.unionByName(b, allowMissingColumns=True),
+        [_of_source(scan, sources[scan.name]) for scan in plan.scans()],
+    )
+
+
+def _of_source(scan: Scan, frame: DataFrame) -> DataFrame:
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StringType, StructType
+
+    schema = StructType([*frame.schema.fields]).add(REASON, StringType()).add("source", StringType())
+    admit = Admit(scan.progress, scan.schema[scan.progress], scan.source.parse, scan.source.marker)
+    return frame.mapInArrow(_BadRows(admit, scan.name, to_arrow_schema(schema, timezone="UTC")), schema)
+
+
+class _BadRows:
+    def __init__(self, admit: Admit, name: str, schema: pa.Schema) -> None:
+        self.admit = admit
+        self.name = name
+        self.schema = schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for frame in together(batches):
+            for item in self.admit.on_batch(0, frame):
+                if isinstance(item, Side):
+                    rows = item.rows.with_columns(pl.lit(self.name).alias("source"))
+                    missing = [f.name for f in self.schema if f.name not in rows.columns]
+                    rows = rows.with_columns(pl.lit(None).alias(c) for c in missing)
+                    yield from rows.select(self.schema.names).to_arrow().cast(self.schema).to_batches()
+        yield pa.RecordBatch.from_pylist([], schema=self.schema)

@@ -1,0 +1,1 @@
+"""The two languages, SQL and Python, for one logical plan."""

@@ -1,0 +1,1 @@
+"""Logical plans and the expressions in them."""

@@ -1,0 +1,91 @@
+"""The logical plan as text: one line per node, inputs indented below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from windrow.logical.nodes import Filter, Node, Project, Scan, Shape, Union, WindowAggregate
+from windrow.windows import Landmark, Partitioned, Session, SlideByTuple, Sliding
+
+
+def span(value: int, dtype: pl.DataType) -> str:
+    """A length on the progressing attribute in words.
+
+    >>> span(90_000_000, pl.Datetime("us")), span(7, pl.Date()), span(7, pl.Int64())
+    ('90 seconds', '7 days', '7')
+    """
+    if isinstance(dtype, pl.Datetime):
+        units = (("day", 86_400_000_000), ("hour", 3_600_000_000), ("minute", 60_000_000), ("second", 1_000_000))
+        for name, size in (*units, ("millisecond", 1000), ("microsecond", 1)):
+            if value % size == 0:
+                return f"{value // size} {name}{'' if value // size == 1 else 's'}"
+    return f"{value} day{'' if value == 1 else 's'}" if dtype == pl.Date else str(value)
+
+
+def shape_text(shape: Shape, attribute: str, dtype: pl.DataType) -> str:
+    """A window as its clause says it."""
+    match shape:
+        case Sliding():
+            origin = f", ORIGIN {span(shape.origin, dtype)}" if shape.origin else ""
+            lengths = f"RANGE {span(shape.range, dtype)}, SLIDE {span(shape.slide, dtype)}"
+            return f"[{lengths}, WA {attribute}{origin}]"
+        case Landmark():
+            return f"[RANGE ALL, SLIDE {span(shape.slide, dtype)}, WA {attribute}]"
+        case Partitioned():
+            return f"[RANGE {shape.range} ROWS, SLIDE {shape.slide} ROWS, WA row_num, PA ..]"
+        case SlideByTuple():
+            by = attribute if shape.by == "rank" else "row_num"
+            satr = f"rank({by})" if shape.by == "rank" else by
+            return f"[RANGE {span(shape.range, dtype)}, RATTR {attribute}, SLIDE {shape.slide} ROWS, SATTR {satr}]"
+        case Session():
+            return f"[SESSION {span(shape.gap, dtype)}, WA {attribute}]"
+
+
+def promises_text(scan: Scan) -> str:
+    """Where the promises of a source come from."""
+    dtype = scan.schema[scan.progress]
+    if scan.source.marker is not None:
+        return f"promises from column {scan.source.marker}"
+    if scan.source.slack is not None:
+        return f"promises {span(scan.source.slack, dtype)} behind the greatest {scan.progress}"
+    return "finite: its end is its only promise"
+
+
+def lines(node: Node, depth: int = 0) -> Iterator[str]:
+    """The plan, top down."""
+    pad = "  " * depth
+    match node:
+        case Scan():
+            yield f"{pad}Scan {node.name} (progress {node.progress}; {promises_text(node)})"
+        case Filter():
+            yield f"{pad}Filter {node.predicate.sql('spark')}"
+            yield from lines(node.input, depth + 1)
+        case Project():
+            shown = ", ".join(
+                e.sql("spark") if e.sql("spark") == n else f"{e.sql('spark')} AS {n}" for n, e in node.columns
+            )
+            yield f"{pad}Project {shown}"
+            yield from lines(node.input, depth + 1)
+        case Union():
+            yield f"{pad}Union"
+            for each in node.inputs:
+                yield from lines(each, depth + 1)
+        case WindowAggregate():
+            dtype = node.input.schema[node.attribute]
+            calls = ", ".join(
+                f"{c.function}({'*' if c.argument is None else c.argument.sql('spark')}) AS {c.name}"
+                for c in node.calls
+            )
+            keys = ", ".join(
+                e.sql("spark") if e.sql("spark") == n else f"{e.sql('spark')} AS {n}" for n, e in node.keys
+            )
+            by = f" by {keys}" if keys else ""
+            yield f"{pad}WindowAggregate {shape_text(node.window, node.attribute, dtype)}{by}: {calls}"
+            yield from lines(node.input, depth + 1)
+
+
+def text(node: Node) -> str:
+    """The whole plan. It names everything that gives a query its meaning, so it also serves as its identity."""
+    return "\n".join(lines(node))

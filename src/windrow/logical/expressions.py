@@ -1,0 +1,356 @@
+"""Scalar expressions: sqlglot trees, resolved against a schema, typed, and translated to Polars.
+
+One translation serves every host, so an expression means the same in process and on Spark. Where engines differ:
+division and modulo by zero give NULL, ``/`` of integers is a double, ``%`` has the sign of its left side, integer
+arithmetic is in 64 bits, NULL follows three-valued logic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+import polars as pl
+import sqlglot
+from polars.exceptions import PolarsError
+from sqlglot import exp
+
+from windrow.errors import QueryError, listing, underline
+
+Schema = Mapping[str, pl.DataType]
+
+CAST_TYPES: dict[exp.DType, pl.DataType] = {
+    exp.DType.BOOLEAN: pl.Boolean(),
+    exp.DType.TINYINT: pl.Int8(),
+    exp.DType.SMALLINT: pl.Int16(),
+    exp.DType.INT: pl.Int32(),
+    exp.DType.BIGINT: pl.Int64(),
+    exp.DType.FLOAT: pl.Float32(),
+    exp.DType.DOUBLE: pl.Float64(),
+    exp.DType.TEXT: pl.String(),
+    exp.DType.VARCHAR: pl.String(),
+    exp.DType.DATE: pl.Date(),
+    exp.DType.TIMESTAMP: pl.Datetime("us"),
+    exp.DType.TIMESTAMPNTZ: pl.Datetime("us"),
+    exp.DType.TIMESTAMPTZ: pl.Datetime("us", "UTC"),
+    exp.DType.TIMESTAMPLTZ: pl.Datetime("us", "UTC"),
+}
+
+UNITS = {  # microseconds; months and years have no fixed length and are refused
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+ABBREVIATIONS = {"us": "microsecond", "ms": "millisecond", "s": "second", "sec": "second", "m": "minute"}
+ABBREVIATIONS |= {"min": "minute", "h": "hour", "hr": "hour", "d": "day", "w": "week"}
+
+
+def unit(name: str) -> str | None:
+    """The unit of time by any of its names.
+
+    >>> unit("Minutes"), unit("s"), unit("month")
+    ('minute', 'second', None)
+    """
+    lower = name.lower()
+    lower = ABBREVIATIONS.get(lower, lower)
+    singular = lower if lower in UNITS else lower.removesuffix("s")
+    singular = ABBREVIATIONS.get(singular, singular)
+    return singular if singular in UNITS else None
+
+
+def fail(node: exp.Expr, message: str, sql: str | None = None) -> QueryError:
+    """A query error that underlines the node, if its place in the text is known."""
+    places = [n.meta for n in node.walk() if "start" in n.meta]
+    if sql is None or not places:
+        return QueryError(message)
+    start, end = min(p["start"] for p in places), max(p["end"] for p in places)
+    return QueryError(f"{message}\n{underline(sql, start, end)}")
+
+
+def parse(text: str) -> exp.Expr:
+    """A scalar expression from SQL text."""
+    try:
+        return sqlglot.parse_one(text, into=exp.Condition, dialect="spark")
+    except sqlglot.ParseError as error:
+        found = error.errors[0] if error.errors else {}
+        message = found.get("description") or str(error)
+        raise QueryError(f"cannot read {text!r}: {message}") from None
+
+
+def resolve(node: exp.Expr, schema: Schema, sql: str | None = None) -> exp.Expr:
+    """A copy with every column spelled as in the schema (names match exactly, or else without regard to case)."""
+    node = node.copy()
+    for column in list(node.find_all(exp.Column)):
+        name = column.name
+        if name in schema:
+            continue
+        alike = [c for c in schema if c.lower() == name.lower()]
+        if len(alike) != 1:
+            what = "ambiguous" if alike else "unknown"
+            raise fail(column, f"{what} column {name!r}; there are: {listing(alike or visible(schema))}", sql)
+        column.this.set("this", alike[0])
+    return node
+
+
+def visible(schema: Schema) -> list[str]:
+    """The columns a user may name."""
+    return [c for c in schema if not c.startswith("@")]
+
+
+def dtype_of(node: exp.Expr, schema: Schema, sql: str | None = None) -> pl.DataType:
+    """The type of a resolved expression; raises QueryError where its parts do not fit together."""
+    try:
+        return pl.DataFrame(schema=schema).select(translate(node, schema, sql)).to_series().dtype
+    except PolarsError as error:
+        reason = str(error).split("\n")[0]
+        raise fail(node, f"the types in {node.sql('spark')} do not fit: {reason}", sql) from None
+
+
+def translate(node: exp.Expr, schema: Schema, sql: str | None = None) -> pl.Expr:
+    """The Polars expression of a resolved tree."""
+    return _Translator(schema, sql).of(node)
+
+
+class _Translator:
+    def __init__(self, schema: Schema, sql: str | None) -> None:
+        self.schema = schema
+        self.sql = sql
+
+    def of(self, node: exp.Expr) -> pl.Expr:
+        if (handler := _HANDLERS.get(type(node))) is not None:
+            return handler(self, node)
+        if (unary := _UNARY.get(type(node))) is not None:
+            return unary(self.of(node.this))
+        if isinstance(node, exp.Binary) and (binary := _BINARY.get(type(node))) is not None:
+            if isinstance(node, exp.Connector):
+                self._booleans(node.left, node.right)
+            left, right = self._aligned(node.left, node.right)
+            if isinstance(node, (exp.Add, exp.Sub, exp.Mul)):
+                left, right = self._wide(node.left, left), self._wide(node.right, right)
+            return binary(left, right)
+        name = node.name if isinstance(node, exp.Anonymous) else node.key
+        raise fail(node, f"{name!r} is not supported in expressions", self.sql)
+
+    def _aligned(self, left: exp.Expr, right: exp.Expr) -> tuple[pl.Expr, pl.Expr]:
+        """Both sides; a text literal beside a timestamp or date is read as one."""
+        sides = [left, right]
+        found = [self.of(side) for side in sides]
+        for i, side in enumerate(sides):
+            if isinstance(side, exp.Literal) and side.is_string:
+                other = dtype_of(sides[1 - i], self.schema, self.sql)
+                if other.is_temporal():
+                    found[i] = self._temporal(side, other)
+        return found[0], found[1]
+
+    def _booleans(self, *nodes: exp.Expr) -> None:
+        for node in nodes:
+            if (dtype := dtype_of(node, self.schema, self.sql)) not in (pl.Boolean, pl.Null):
+                raise fail(node, f"AND and OR take conditions, and this is of type {dtype}", self.sql)
+
+    def _wide(self, node: exp.Expr, expr: pl.Expr) -> pl.Expr:
+        """Small integers in 64 bits, so that arithmetic does not wrap around unseen."""
+        return expr.cast(pl.Int64) if dtype_of(node, self.schema, self.sql).is_integer() else expr
+
+    def _temporal(self, literal: exp.Expr, dtype: pl.DataType) -> pl.Expr:
+        value = pl.Series([literal.name])
+        try:
+            if isinstance(dtype, pl.Datetime):
+                parsed = value.str.to_datetime(time_unit="us")
+                zone = parsed.dtype.time_zone if isinstance(parsed.dtype, pl.Datetime) else None
+                if dtype.time_zone and not zone:
+                    parsed = parsed.dt.replace_time_zone("UTC")
+                return pl.lit(parsed.cast(dtype)).first()
+            return pl.lit(value.str.to_date()).first()
+        except PolarsError:
+            raise fail(literal, f"{literal.name!r} is not a {dtype}", self.sql) from None
+
+    def column(self, node: exp.Expr) -> pl.Expr:
+        return pl.col(node.name)
+
+    def literal(self, node: exp.Expr) -> pl.Expr:
+        if node.args["is_string"]:
+            return pl.lit(node.name)
+        return pl.lit(float(node.name)) if any(c in node.name for c in ".eE") else pl.lit(int(node.name))
+
+    def interval(self, node: exp.Expr) -> pl.Expr:
+        span = unit(str(node.args.get("unit") or ""))
+        if span is None:
+            raise fail(node, f"an interval needs one of the units {listing(UNITS)}", self.sql)
+        return pl.lit(timedelta(microseconds=int(float(node.this.name) * UNITS[span])))
+
+    def cast(self, node: exp.Expr) -> pl.Expr:
+        to = node.args["to"].this
+        if to not in CAST_TYPES:
+            raise fail(node, f"cannot cast to {node.args['to'].sql('spark')}", self.sql)
+        inner = self.of(node.this)
+        target = CAST_TYPES[to]
+        if target.is_temporal() and dtype_of(node.this, self.schema, self.sql) == pl.String:
+            if target == pl.Date:
+                return inner.str.to_date(strict=False)
+            parsed = inner.str.to_datetime(time_unit="us", strict=False)
+            zoned = isinstance(target, pl.Datetime) and target.time_zone is not None
+            return parsed.dt.replace_time_zone("UTC") if zoned else parsed
+        return inner.cast(target, strict=False)
+
+    def case(self, node: exp.Expr) -> pl.Expr:
+        subject = node.args.get("this")
+        chain: Any = pl
+        for branch in node.args["ifs"]:
+            test = self.of(branch.this) if subject is None else self.of(subject) == self.of(branch.this)
+            chain = chain.when(test).then(self.of(branch.args["true"]))
+        default = node.args.get("default")
+        result: pl.Expr = chain.otherwise(self.of(default) if default is not None else None)
+        return result
+
+    def in_(self, node: exp.Expr) -> pl.Expr:
+        items = node.args.get("expressions") or []
+        if not items or any(not isinstance(i, (exp.Literal, exp.Neg, exp.Null)) for i in items):
+            raise fail(node, "IN takes a list of literals", self.sql)
+        tests = [_eq(*self._aligned(node.this, item)) for item in items]
+        found = tests[0]
+        for test in tests[1:]:
+            found = found | test
+        return found
+
+    def between(self, node: exp.Expr) -> pl.Expr:
+        this, low = self._aligned(node.this, node.args["low"])
+        _, high = self._aligned(node.this, node.args["high"])
+        return (this >= low) & (this <= high)
+
+    def is_(self, node: exp.Expr) -> pl.Expr:
+        this = self.of(node.this)
+        other = node.args["expression"]
+        if isinstance(other, exp.Null):
+            return this.is_null()
+        return this.eq_missing(self.of(other))
+
+    def like(self, node: exp.Expr) -> pl.Expr:
+        pattern = node.args["expression"]
+        if not (isinstance(pattern, exp.Literal) and pattern.is_string):
+            raise fail(node, "LIKE takes a literal pattern", self.sql)
+        regex = "".join({"%": ".*", "_": "."}.get(c, "\\" + c if not c.isalnum() else c) for c in pattern.name)
+        flags = "(?is)" if isinstance(node, exp.ILike) else "(?s)"
+        return self.of(node.this).str.contains(f"{flags}^{regex}$")
+
+    def many(self, node: exp.Expr) -> list[pl.Expr]:
+        this = [node.this] if isinstance(node.args.get("this"), exp.Expr) else []
+        return [self.of(n) for n in [*this, *(node.args.get("expressions") or [])]]
+
+    def substring(self, node: exp.Expr) -> pl.Expr:
+        length = node.args.get("length")
+        start = self.of(node.args["start"])
+        offset = pl.when(start > 0).then(start - 1).otherwise(start)
+        return self.of(node.this).str.slice(offset, None if length is None else self.of(length))
+
+    def round(self, node: exp.Expr) -> pl.Expr:
+        places = node.args.get("decimals")
+        return self.of(node.this).round(0 if places is None else int(places.name), mode="half_away_from_zero")
+
+    def truncated(self, node: exp.Expr) -> pl.Expr:
+        span = unit(str(node.args["unit"].name))
+        if span is None:
+            raise fail(node, f"date_trunc takes one of the units {listing(UNITS)}", self.sql)
+        every = {"minute": "m", "microsecond": "us", "millisecond": "ms"}.get(span, span[0])
+        return self.of(node.this).dt.truncate(f"1{every}")
+
+    def extract(self, node: exp.Expr) -> pl.Expr:
+        field = node.this.name.lower()
+        if field not in ("year", "month", "day", "hour", "minute", "second"):
+            raise fail(node, f"cannot extract {field!r}", self.sql)
+        found: pl.Expr = getattr(self.of(node.args["expression"]).dt, field)()
+        return found
+
+
+def _eq(left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    return left == right
+
+
+def _no_zero(divisor: pl.Expr) -> pl.Expr:
+    return pl.when(divisor != 0).then(divisor)
+
+
+def _mod(left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    size = left.abs() % _no_zero(right).abs()
+    return pl.when(left < 0).then(-size).otherwise(size)
+
+
+def _div(left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    size = left.abs() // _no_zero(right).abs()
+    return pl.when((left < 0) != (right < 0)).then(-size).otherwise(size)
+
+
+_BINARY: dict[type[exp.Expr], Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
+    exp.Add: lambda a, b: a + b,
+    exp.Sub: lambda a, b: a - b,
+    exp.Mul: lambda a, b: a * b,
+    exp.Div: lambda a, b: a / _no_zero(b),
+    exp.IntDiv: _div,
+    exp.Mod: _mod,
+    exp.EQ: _eq,
+    exp.NullSafeEQ: lambda a, b: a.eq_missing(b),
+    exp.NullSafeNEQ: lambda a, b: a.ne_missing(b),
+    exp.NEQ: lambda a, b: a != b,
+    exp.GT: lambda a, b: a > b,
+    exp.GTE: lambda a, b: a >= b,
+    exp.LT: lambda a, b: a < b,
+    exp.LTE: lambda a, b: a <= b,
+    exp.And: lambda a, b: a & b,
+    exp.Or: lambda a, b: a | b,
+    exp.Pow: lambda a, b: a.cast(pl.Float64) ** b,
+    exp.DPipe: lambda a, b: a.cast(pl.String) + b.cast(pl.String),
+}
+_UNARY: dict[type[exp.Expr], Callable[[pl.Expr], pl.Expr]] = {
+    exp.Paren: lambda a: a,
+    exp.Not: lambda a: ~a,
+    exp.Neg: lambda a: -a,
+    exp.Abs: lambda a: a.abs(),
+    exp.Floor: lambda a: a.floor().cast(pl.Int64),
+    exp.Ceil: lambda a: a.ceil().cast(pl.Int64),
+    exp.Sqrt: lambda a: a.cast(pl.Float64).sqrt(),
+    exp.Exp: lambda a: a.cast(pl.Float64).exp(),
+    exp.Ln: lambda a: a.cast(pl.Float64).log(),
+    exp.Upper: lambda a: a.str.to_uppercase(),
+    exp.Lower: lambda a: a.str.to_lowercase(),
+    exp.Length: lambda a: a.str.len_chars().cast(pl.Int64),
+    exp.Trim: lambda a: a.str.strip_chars(" "),
+    exp.Year: lambda a: a.dt.year(),
+    exp.Month: lambda a: a.dt.month(),
+    exp.Day: lambda a: a.dt.day(),
+    exp.Hour: lambda a: a.dt.hour(),
+    exp.Minute: lambda a: a.dt.minute(),
+    exp.Second: lambda a: a.dt.second(),
+}
+_HANDLERS: dict[type[exp.Expr], Callable[[_Translator, exp.Expr], pl.Expr]] = {
+    exp.Column: _Translator.column,
+    exp.Literal: _Translator.literal,
+    exp.Boolean: lambda _t, n: pl.lit(bool(n.this)),
+    exp.Null: lambda _t, _n: pl.lit(None),
+    exp.Interval: _Translator.interval,
+    exp.Cast: _Translator.cast,
+    exp.TryCast: _Translator.cast,
+    exp.Case: _Translator.case,
+    exp.If: lambda t, n: (
+        pl.when(t.of(n.this))
+        .then(t.of(n.args["true"]))
+        .otherwise(t.of(n.args["false"]) if n.args.get("false") is not None else None)
+    ),
+    exp.In: _Translator.in_,
+    exp.Between: _Translator.between,
+    exp.Is: _Translator.is_,
+    exp.Like: _Translator.like,
+    exp.ILike: _Translator.like,
+    exp.Coalesce: lambda t, n: pl.coalesce(t.many(n)),
+    exp.Concat: lambda t, n: pl.concat_str(t.many(n)),
+    exp.Greatest: lambda t, n: pl.max_horizontal(t.many(n)),
+    exp.Least: lambda t, n: pl.min_horizontal(t.many(n)),
+    exp.Nullif: lambda t, n: pl.when(t.of(n.this) != t.of(n.args["expression"])).then(t.of(n.this)),
+    exp.Substring: _Translator.substring,
+    exp.Round: _Translator.round,
+    exp.TimestampTrunc: _Translator.truncated,
+    exp.Extract: _Translator.extract,
+}
