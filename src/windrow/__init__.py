@@ -26,6 +26,7 @@ from windrow.language.functions import (  # noqa: E402
     var,
     var_pop,
 )
+from windrow.language.sql import sql  # noqa: E402
 
 __version__ = "0.1.0"
 
@@ -43,6 +44,7 @@ __all__ = [
     "max",
     "min",
     "session",
+    "sql",
     "stddev",
     "stddev_pop",
     "stream",

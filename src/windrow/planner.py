@@ -18,7 +18,7 @@ from windrow.aggregates import Partials, make
 from windrow.errors import PlanError
 from windrow.graph import Graph
 from windrow.logical.expressions import dtype_of, translate
-from windrow.logical.nodes import Filter, Node, Project, Scan, Union, WindowAggregate
+from windrow.logical.nodes import Filter, Node, Project, Scan, Shape, Union, WindowAggregate
 from windrow.operators import Admit, Bucket, Meld, Paned, Panes, Punctuate, Select, Wid
 from windrow.operators import Project as ProjectOperator
 from windrow.operators.admit import physical
@@ -133,10 +133,16 @@ def _progress_of_results(node: WindowAggregate) -> Step:
     return Step("progress", partial(ProjectOperator, [pl.all(), progress]), "results progress on window_end")
 
 
+def check_window(window: Shape) -> None:
+    """Refuse the window types that have a meaning, but no operator yet."""
+    if not isinstance(window, Sliding):
+        kind = type(window).__name__
+        raise PlanError(f"{kind} windows have no operator yet: sliding, hopping and tumbling windows have")
+
+
 def _stage(node: WindowAggregate) -> Stage:
-    if not isinstance(node.window, Sliding):
-        kind = type(node.window).__name__
-        raise PlanError(f"{kind} windows have no operator yet: sliding and tumbling time windows have")
+    check_window(node.window)
+    assert isinstance(node.window, Sliding)
     algorithm = node.using or "paned"
     if algorithm not in ALGORITHMS:
         raise PlanError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import polars as pl
 
@@ -89,7 +89,7 @@ class Count(Aggregate):
     function = "count"
 
     @classmethod
-    def accepts(cls, dtype: pl.DataType) -> bool:
+    def accepts(cls, dtype: pl.DataType) -> bool:  # noqa: ARG003 (anything can be counted)
         return True
 
     @property
@@ -187,7 +187,7 @@ class Extreme(Aggregate):
 
     def parts(self) -> tuple[Part, ...]:
         arg = self._arg()
-        how = "min" if self.function == "min" else "max"
+        how: Literal["min", "max"] = "min" if self.function == "min" else "max"
         value = (counted(arg), extreme(arg, how, self.dtype))
         return (*value, nans(arg)) if self.dtype.is_float() else value
 

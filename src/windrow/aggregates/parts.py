@@ -20,6 +20,7 @@ Array = NDArray[Any]
 Scalar = int | float
 
 ROWS = "rows"  # the state column that counts tuples, in every partial: tells presence, and how many rows are late
+INT64 = pl.Int64()
 LIMB = 1 << 32  # integer sums are kept as two limbs, so that no intermediate overflows below 2**31 rows
 
 
@@ -58,7 +59,7 @@ class Fold:
     expr: pl.Expr
     how: Literal["sum", "min", "max"]
     empty: Scalar = 0
-    dtype: pl.DataType = pl.Int64()
+    dtype: pl.DataType = INT64
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from windrow.logical.nodes import Filter, Node, Project, Scan, Shape, Union, WindowAggregate
-from windrow.windows import Landmark, Partitioned, Session, SlideByTuple, Sliding
+from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
 
 def span(value: int, dtype: pl.DataType) -> str:
@@ -24,6 +24,31 @@ def span(value: int, dtype: pl.DataType) -> str:
     return f"{value} day{'' if value == 1 else 's'}" if dtype == pl.Date else str(value)
 
 
+def type_name(dtype: pl.DataType) -> str:
+    """A type as Spark SQL calls it.
+
+    >>> type_name(pl.Datetime("us", "UTC")), type_name(pl.Int64()), type_name(pl.List(pl.Int64()))
+    ('timestamp', 'bigint', 'List(Int64)')
+    """
+    if isinstance(dtype, pl.Datetime):
+        return "timestamp" if dtype.time_zone else "timestamp_ntz"
+    return TYPE_NAMES.get(dtype, str(dtype))
+
+
+TYPE_NAMES: dict[pl.DataType, str] = {
+    pl.Boolean(): "boolean",
+    pl.Int8(): "tinyint",
+    pl.Int16(): "smallint",
+    pl.Int32(): "int",
+    pl.Int64(): "bigint",
+    pl.Float32(): "float",
+    pl.Float64(): "double",
+    pl.String(): "string",
+    pl.Binary(): "binary",
+    pl.Date(): "date",
+}
+
+
 def shape_text(shape: Shape, attribute: str, dtype: pl.DataType) -> str:
     """A window as its clause says it."""
     match shape:
@@ -33,8 +58,9 @@ def shape_text(shape: Shape, attribute: str, dtype: pl.DataType) -> str:
             return f"[{lengths}, WA {attribute}{origin}]"
         case Landmark():
             return f"[RANGE ALL, SLIDE {span(shape.slide, dtype)}, WA {attribute}]"
-        case Partitioned():
-            return f"[RANGE {shape.range} ROWS, SLIDE {shape.slide} ROWS, WA row_num, PA ..]"
+        case RowSliding() | Partitioned():
+            partition = ", PA .." if isinstance(shape, Partitioned) else ""
+            return f"[RANGE {shape.range} ROWS, SLIDE {shape.slide} ROWS, WA row_num{partition}]"
         case SlideByTuple():
             by = attribute if shape.by == "rank" else "row_num"
             satr = f"rank({by})" if shape.by == "rank" else by

@@ -11,9 +11,9 @@ from sqlglot import exp
 from windrow.aggregates import make
 from windrow.errors import PlanError, QueryError, listing
 from windrow.logical.expressions import dtype_of, fail, visible
-from windrow.windows import Landmark, Partitioned, Session, SlideByTuple, Sliding
+from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
-Shape = Sliding | Landmark | Partitioned | SlideByTuple | Session
+Shape = Sliding | Landmark | RowSliding | Partitioned | SlideByTuple | Session
 WINDOW_START, WINDOW_END = "window_start", "window_end"
 PROGRESSING = "a timestamp, date or integer"
 

@@ -71,7 +71,7 @@ class Chunks:
         self._stored = set(state)
 
     def state_bytes(self) -> int:
-        return sum(frame.estimated_size() for stack in self.stacks.values() for frame in stack)
+        return int(sum(frame.estimated_size() for stack in self.stacks.values() for frame in stack))
 
     def _named(self) -> Iterator[tuple[str, Batch]]:
         for chunk, stack in self.stacks.items():

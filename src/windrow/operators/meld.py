@@ -41,7 +41,7 @@ class Meld:
 
     def snapshot(self) -> State:
         given = [(-1, self.combined.given), *enumerate(self.combined.inputs)]
-        rows = [(port, None, p.low) for port, p in given]
+        rows: list[tuple[int, str | None, int]] = [(port, None, p.low) for port, p in given]
         rows += [(port, json.dumps(g), v) for port, p in given for g, v in p.groups.items()]
         schema = {"input": pl.Int64, "group": pl.String, "value": pl.Int64}
         return {"promises": pl.DataFrame(rows, schema=schema, orient="row")}

@@ -60,7 +60,8 @@ class Session:
 
 def _key(w: Hashable) -> Hashable:
     assert isinstance(w, tuple)
-    return w[0]
+    key: Hashable = w[0]
+    return key
 
 
 def _start(w: Hashable) -> int:

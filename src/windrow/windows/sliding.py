@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -44,8 +45,8 @@ class Sliding:
         assert isinstance(w, int)
         return [t for t in tuples if self.start(w) <= t.a < self.end(w)]
 
-    def wids(self, t: Tuple, tuples: Sequence[Tuple] = ()) -> range:
-        return range((t.a - self.origin) // self.slide, (t.a - self.origin + self.range) // self.slide)
+    def wids(self, t: Tuple, tuples: Sequence[Tuple] = ()) -> builtins.range:
+        return builtins.range((t.a - self.origin) // self.slide, (t.a - self.origin + self.range) // self.slide)
 
     # -- the same, vectorised ----------------------------------------------------------------------------------
     def wids_array(self, a: Ints) -> tuple[Ints, Ints]:

@@ -42,8 +42,8 @@ def check_progress(scan: Scan, streaming: bool) -> None:
     if streaming and scan.source.slack is None and scan.source.marker is None:
         raise PlanError(
             f"stream {scan.name!r} makes no promises, so no window over it would ever be released. Say how far behind "
-            f"its rows can be: wr.stream(df, progress={scan.progress!r}, slack='10 seconds') (slack='0 seconds' if they "
-            f"are in order), or name a column of markers: punctuation='column'"
+            f"its rows can be: wr.stream(df, progress={scan.progress!r}, slack='10 seconds') (slack='0 seconds' if "
+            f"they are in order), or name a column of markers: punctuation='column'"
         )
 
 

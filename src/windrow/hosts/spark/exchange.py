@@ -61,7 +61,7 @@ def decode(blob: bytes, what: str) -> pl.DataFrame:
 
 def record_batch(rows: Sequence[Row]) -> pa.RecordBatch:
     """Exchange rows as Spark takes them."""
-    columns = list(zip(*rows, strict=True)) if rows else [[]] * len(ARROW)
+    columns: list[tuple[object, ...]] = list(zip(*rows, strict=True)) or [()] * len(ARROW)
     return pa.RecordBatch.from_arrays([pa.array(c, t) for c, t in zip(columns, ARROW.types, strict=True)], schema=ARROW)
 
 

@@ -93,7 +93,7 @@ _row = SparkRow(*ARROW.names)
 _live: OrderedDict[tuple[str, int], tuple[str, Graph]] = OrderedDict()
 
 
-class ShardProcessor(StatefulProcessor):
+class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
     """Runs a fragment under ``transformWithState``, grouped by shard.
 
     State: ``identity`` (what the checkpoint belongs to), ``version`` (a random token per committed micro-batch) and
@@ -114,7 +114,7 @@ class ShardProcessor(StatefulProcessor):
         self,
         key: tuple[Any, ...],
         rows: Iterator[Any],
-        timerValues: TimerValues,  # noqa: N803
+        timerValues: TimerValues,  # noqa: ARG002, N803
     ) -> Iterator[SparkRow]:
         shard = int(key[0])
         self._check_identity()

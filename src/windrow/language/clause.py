@@ -1,0 +1,146 @@
+"""From the window clause to a window: which type it is, and whether its parameters fit together."""
+
+from __future__ import annotations
+
+import polars as pl
+from sqlglot import exp
+
+from windrow.errors import QueryError, listing
+from windrow.language.dialect import WindowClause, WindowLength
+from windrow.language.lengths import length
+from windrow.logical.expressions import fail, visible
+from windrow.logical.nodes import PROGRESSING, Node, Shape, progressing
+from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
+
+ROW_NUM = "row_num"
+ROWS = ("ROW", "ROWS")
+POSSIBLE = (
+    "possible are [RANGE r, SLIDE s, WA attr], [TUMBLING r, WA attr], [RANGE ALL, SLIDE s, WA attr], "
+    "[RANGE n ROWS, SLIDE m ROWS, WA row_num], the same with PA key, "
+    "[RANGE r, RATTR attr, SLIDE n ROWS, SATTR row_num or rank(attr)], [SESSION gap, WA attr]"
+)
+
+
+def shape(clause: WindowClause, node: Node, sql: str) -> Shape:
+    """The window of a clause over a stream; every refusal underlines the parameter at fault."""
+    return _Clause(clause, node, sql).shape()
+
+
+class _Clause:
+    def __init__(self, clause: WindowClause, node: Node, sql: str) -> None:
+        self.clause = clause
+        self.node = node
+        self.sql = sql
+
+    def shape(self) -> Shape:
+        found = {name for name, value in self.clause.args.items() if value} - {"rank"}
+        if "tumbling" in found:
+            self._only(found, {"tumbling", "wa"})
+            size = self._length("tumbling")
+            return Sliding(size, size)
+        if "session" in found:
+            self._only(found, {"session", "wa"})
+            return Session(self._length("session"))
+        if "range" not in found:
+            raise self._refused("the window has no RANGE")
+        if {"rattr", "sattr"} & found:
+            self._only(found, {"range", "rattr", "slide", "sattr"})
+            return self._slide_by_tuple()
+        if self._is_all("range"):
+            self._only(found, {"range", "slide", "wa"})
+            return Landmark(self._length("slide"))
+        if self._rows("range"):
+            return self._row_window(found)
+        self._only(found, {"range", "slide", "wa", "pa"})
+        if "pa" in found:
+            raise self._refused("PA needs a window of ROWS; for a time window use GROUP BY", self.clause.args["pa"][0])
+        size = self._length("range")
+        return Sliding(size, self._length("slide") if "slide" in found else size)
+
+    def _row_window(self, found: set[str]) -> Shape:
+        self._only(found, {"range", "slide", "wa", "pa"})
+        wa = self.clause.args.get("wa")
+        if wa is not None and wa.name.lower() != ROW_NUM:
+            raise self._refused(f"a window of ROWS slides over {ROW_NUM}", wa)
+        size = self._count("range")
+        step = self._count("slide") if "slide" in found else size
+        return Partitioned(size, step) if "pa" in found else RowSliding(size, step)
+
+    def _slide_by_tuple(self) -> Shape:
+        sattr, rattr = self.clause.args.get("sattr"), self.clause.args.get("rattr")
+        if sattr is None or rattr is None or not self.clause.args.get("slide"):
+            raise self._refused("RATTR, SLIDE and SATTR belong together")
+        by_rank = bool(self.clause.args.get("rank"))
+        if not by_rank and sattr.name.lower() != ROW_NUM:
+            raise self._refused(f"SATTR is {ROW_NUM} or rank({rattr.name})", sattr)
+        if by_rank and sattr.name != rattr.name:
+            raise self._refused("the slide must rank the attribute that RANGE is over", sattr)
+        size = self._length("range", rattr)
+        return SlideByTuple(size, self._count("slide"), "rank" if by_rank else "row_num")
+
+    # -- parameters ----------------------------------------------------------------------------------------------
+    def _only(self, found: set[str], allowed: set[str]) -> None:
+        if odd := found - allowed:
+            name = sorted(odd)[0]
+            value = self.clause.args[name]
+            node = value[0] if isinstance(value, list) else value
+            raise self._refused(f"{name.upper()} does not fit here", node)
+
+    def _given(self, name: str) -> WindowLength:
+        found = self.clause.args.get(name)
+        if found is None:
+            raise self._refused(f"the window has no {name.upper()}")
+        assert isinstance(found, WindowLength)
+        return found
+
+    def _is_all(self, name: str) -> bool:
+        return self._given(name).name.upper() == "ALL"
+
+    def _rows(self, name: str) -> bool:
+        return self._unit(name).upper() in ROWS
+
+    def _unit(self, name: str) -> str:
+        unit = self._given(name).args.get("unit")
+        return unit.name if unit is not None else ""
+
+    def _length(self, name: str, attribute: exp.Expr | None = None) -> int:
+        given = self._given(name)
+        dtype = self._attribute(attribute or self.clause.args.get("wa"))
+        try:
+            return length(f"{given.name} {self._unit(name)}".strip(), dtype, name.upper())
+        except QueryError as error:
+            raise fail(given, str(error), self.sql) from None
+
+    def _count(self, name: str) -> int:
+        given = self._given(name)
+        if not self._rows(name):
+            raise self._refused(f"{name.upper()} must be in ROWS", given)
+        try:
+            return length(given.name, pl.Int64(), name.upper())
+        except QueryError as error:
+            raise fail(given, str(error), self.sql) from None
+
+    def _attribute(self, given: exp.Expr | None) -> pl.DataType:
+        """The type of the windowing attribute, which must be the one that the stream progresses on."""
+        progress, schema = self.node.progress, self.node.schema
+        if progress is None:
+            raise self._refused("the progressing column is not selected by the inner query: add it to its SELECT list")
+        if given is None:
+            return schema[progress]
+        name = next((c for c in schema if c == given.name), None)
+        name = name or next((c for c in schema if c.lower() == given.name.lower()), None)
+        if name is None:
+            raise fail(given, f"unknown column {given.name!r}; there are: {listing(visible(schema))}", self.sql)
+        if not progressing(schema[name]):
+            raise fail(given, f"a window needs {PROGRESSING}, and {name} is of type {schema[name]}", self.sql)
+        if name != progress:
+            raise fail(
+                given,
+                f"the stream makes promises on {progress}, so windows over {name} would never close: use WA {progress}, "
+                f"or declare the stream with progress={name!r}",
+                self.sql,
+            )
+        return schema[name]
+
+    def _refused(self, why: str, node: exp.Expr | None = None) -> QueryError:
+        return fail(node or self.clause, f"{why}; {POSSIBLE}", self.sql)

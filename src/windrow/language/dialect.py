@@ -1,0 +1,167 @@
+"""Spark SQL plus the window clause of the thesis: ``[RANGE r, SLIDE s, WA attr]`` and its relatives.
+
+The clause may stand after a table or subquery, or after the select list; ``FROM a UNION b`` is a bag union.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokens import Token, TokenType
+
+CLAUSE = "windrow_clause"  # the argument of a table or subquery that holds its window clause
+UNIONED = "windrow_union"  # the further tables of a FROM a UNION b
+OPENING = TokenType.BLOCK_START  # a type that nothing in Spark SQL uses
+PARAMETERS = ("RANGE", "SLIDE", "WA", "WATTR", "RATTR", "SATTR", "PA", "TUMBLING", "ROWS", "SESSION")
+
+
+class WindowClause(exp.Expression):
+    """``[RANGE .., SLIDE .., ..]``: lengths are WindowLength, attributes identifiers; ``rank`` marks rank(attr)."""
+
+    arg_types = {  # noqa: RUF012 (sqlglot's own way)
+        "range": False,
+        "slide": False,
+        "wa": False,
+        "rattr": False,
+        "sattr": False,
+        "pa": False,
+        "tumbling": False,
+        "session": False,
+        "rank": False,
+    }
+
+
+class WindowLength(exp.Expression):
+    """A number and a unit of time, ROWS, or ALL."""
+
+    arg_types = {"this": True, "unit": False}  # noqa: RUF012
+
+
+class WindrowParser(SparkParser):
+    """Adds the clause at the two places where the thesis writes it."""
+
+    def parse(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
+        """Gives the bracket of a clause a token type of its own, so that nobody takes it for a subscript."""
+        for token, after in pairwise(raw_tokens):
+            if token.token_type == TokenType.L_BRACKET and after.text.upper() in PARAMETERS:
+                token.token_type = OPENING
+        return super().parse(raw_tokens, sql)
+
+    def _at_clause(self) -> bool:
+        return self._curr.token_type == OPENING
+
+    def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
+        items, excluded = super()._parse_projections()
+        return ([*items, self._parse_clause()], excluded) if self._at_clause() else (items, excluded)
+
+    def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        this = super()._parse_table(*args, **kwargs)
+        if this is None:
+            return this
+        while self._at_table_union():
+            self._advance()
+            self._match(TokenType.ALL)
+            other = super()._parse_table()
+            if other is None:
+                self.raise_error("Expected a table after UNION")
+                return this
+            this.append(UNIONED, other)
+        if self._at_clause():
+            this.set(CLAUSE, self._parse_clause())
+            if not this.args.get("alias") and (alias := self._parse_table_alias()):
+                this.set("alias", alias)
+            for join in self._parse_joins() if kwargs.get("joins") else ():
+                this.append("joins", join)
+        return this
+
+    def _at_table_union(self) -> bool:
+        """``FROM a UNION b``, where standard SQL would have a query on the right."""
+        if self._curr.token_type != TokenType.UNION or self._next is None:
+            return False
+        after = self._next
+        if after.token_type == TokenType.ALL and self._index + 2 < len(self._tokens):
+            after = self._tokens[self._index + 2]
+        return after.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
+
+    def _parse_clause(self) -> WindowClause:
+        clause = WindowClause()
+        start = self._curr
+        self._advance()
+        while True:
+            self._parse_parameter(clause)
+            if not self._match(TokenType.COMMA):
+                break
+        if self._curr.token_type != TokenType.R_BRACKET:
+            self.raise_error("Expected , or ] in the window clause")
+        clause.meta.update({"start": start.start, "end": self._curr.end})
+        self._advance()
+        return clause
+
+    def _parse_parameter(self, clause: WindowClause) -> None:
+        word = self._curr.text.upper()
+        name = {"WATTR": "wa", "ROWS": "range"}.get(word, word.lower())
+        if word not in PARAMETERS:
+            self.raise_error(f"Unknown window parameter {self._curr.text}; there are: {', '.join(PARAMETERS)}")
+            return
+        if clause.args.get(name):
+            self.raise_error(f"{word} is given twice in the window clause")
+        self._advance()
+        if name in ("range", "slide", "tumbling", "session"):
+            length = self._parse_length()
+            if word == "ROWS" and not length.args.get("unit"):
+                length.set("unit", exp.var("ROWS"))
+            clause.set(name, length)
+        elif name == "pa" and self._match(TokenType.L_PAREN):
+            clause.set(name, self._parse_csv(self._parse_attribute))
+            self._match_r_paren()
+        elif name == "sattr" and self._curr.text.upper() == "RANK":
+            self._advance()
+            self._match_l_paren()
+            clause.set(name, self._parse_attribute())
+            clause.set("rank", exp.true())
+            self._match_r_paren()
+        else:
+            attribute = self._parse_attribute()
+            clause.set(name, [attribute] if name == "pa" else attribute)
+
+    def _parse_attribute(self) -> exp.Identifier:
+        """A column; the thesis's ``row-num`` is ours ``row_num``."""
+        token = self._curr
+        if token.token_type in (TokenType.R_BRACKET, TokenType.COMMA, TokenType.NUMBER):
+            self.raise_error("Expected a column in the window clause")
+        self._advance()
+        name, end = token.text, token.end
+        if self._curr.token_type == TokenType.DASH and self._next is not None:
+            name, end = f"{name}_{self._next.text}", self._next.end
+            self._advance(2)
+        found = exp.to_identifier(name, quoted=False)
+        found.meta.update({"start": token.start, "end": end})
+        return found
+
+    def _parse_length(self) -> WindowLength:
+        start = self._curr
+        self._match(TokenType.INTERVAL)
+        negative = "-" if self._match(TokenType.DASH) else ""
+        token = self._curr
+        number = token.token_type in (TokenType.NUMBER, TokenType.STRING)
+        if not number and token.text.upper() != "ALL":
+            self.raise_error("Expected a length in the window clause, such as 10 MINUTES, 100 ROWS or ALL")
+        self._advance()
+        length = WindowLength(this=exp.Literal.string(negative + token.text))
+        end = token
+        if number and self._curr.token_type not in (TokenType.COMMA, TokenType.R_BRACKET):
+            length.set("unit", exp.var(self._curr.text.upper()))
+            end = self._curr
+            self._advance()
+        length.meta.update({"start": start.start, "end": end.end})
+        return length
+
+
+class Windrow(Spark):
+    """The dialect; SQL text outside the clause is Spark's."""
+
+    Parser = WindrowParser

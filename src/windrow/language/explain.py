@@ -1,0 +1,53 @@
+"""A query in words: what it means, and where each part of it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from windrow.logical.explain import text, type_name
+from windrow.logical.nodes import Scan
+from windrow.planner import Pipeline, Plan, Stage
+
+
+def explain(plan: Plan, on_spark: bool, shards: int | None = None) -> str:
+    """The logical plan, then the physical one."""
+    where = "on Spark" if on_spark else "in this process"
+    return "\n".join(["Logical plan", *_indent(text(plan.logical)), "", f"Physical plan, {where}", *_physical(plan, on_spark, shards)])
+
+
+def _physical(plan: Plan, on_spark: bool, shards: int | None) -> Iterator[str]:
+    for stage in plan.stages():
+        for pipeline in stage.inputs:
+            yield from _pipeline(pipeline, on_spark)
+        yield from _stage(stage, on_spark, shards)
+    for pipeline in plan.outputs:
+        yield from _pipeline(pipeline, on_spark)
+    yield "  result: " + ", ".join(f"{c} {type_name(t)}" for c, t in plan.schema.items())
+
+
+def _pipeline(pipeline: Pipeline, on_spark: bool) -> Iterator[str]:
+    if isinstance(pipeline.source, Scan):
+        side = "map side (mapInArrow, on every partition, no state)" if on_spark else "rows"
+        yield f"  {side} of {pipeline.source.name}"
+    else:
+        side = "shard, right after the stage" if on_spark else "results"
+        yield f"  {side} {pipeline.source.number}"
+    for step in pipeline.steps:
+        yield f"    {step.name}: {step.says}"
+
+
+def _stage(stage: Stage, on_spark: bool, shards: int | None) -> Iterator[str]:
+    keys = ", ".join(stage.keys) or "nothing: one group, one shard"
+    if on_spark:
+        count = f"{shards} shards" if shards else "one shard per shuffle partition"
+        yield f"  exchange by hash of {keys} to {count}, as Arrow blobs; promises go to every shard"
+        yield f"  shard (transformWithState, RocksDB), stage {stage.number}"
+    else:
+        yield f"  stage {stage.number}, grouped by {keys}"
+    if len(stage.inputs) > 1:
+        yield f"    meld: union of {len(stage.inputs)} inputs; promises what the slowest promises"
+    yield f"    {stage.step.name}: {stage.step.says}"
+
+
+def _indent(block: str) -> list[str]:
+    return ["  " + line for line in block.split("\n")]

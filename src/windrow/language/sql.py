@@ -1,0 +1,335 @@
+"""SQL to logical plans. What a query may say is what the Python API can build; both end in the same plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import sqlglot
+from sqlglot import exp
+
+from windrow.errors import PlanError, QueryError, listing, underline
+from windrow.language.builder import UNNAMED, Source, Stream
+from windrow.language.clause import shape
+from windrow.language.dialect import CLAUSE, UNIONED, WindowClause, Windrow
+from windrow.logical.expressions import dtype_of, fail, resolve, visible
+from windrow.planner import check_window
+from windrow.logical.nodes import (
+    WINDOW_END,
+    WINDOW_START,
+    AggregateCall,
+    Node,
+    Project,
+    Scan,
+    WindowAggregate,
+    aggregated,
+    filtered,
+    united,
+)
+
+FUNCTIONS: dict[type[exp.Expr], str] = {
+    exp.Count: "count",
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
+    exp.Stddev: "stddev_samp",
+    exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
+}
+REFUSED = {  # parts of a SELECT that mean something, but that nothing here runs yet
+    "joins": "joins",
+    "order": "ORDER BY",
+    "limit": "LIMIT",
+    "distinct": "SELECT DISTINCT",
+    "windows": "named windows",
+    "qualify": "QUALIFY",
+    "laterals": "LATERAL VIEW",
+    "with_": "WITH",
+}
+
+
+def sql(query: str, **tables: Stream) -> Stream:
+    """A query in SQL over streams given by name.
+
+    >>> from windrow.language.builder import stream
+    >>> packets = stream([{"ts": 1, "ip": "a"}, {"ts": 2, "ip": "a"}], progress="ts")
+    >>> sql("SELECT ip, count(*) AS n FROM packets [RANGE 4, SLIDE 4, WA ts] GROUP BY ip", packets=packets).collect().rows()
+    [('a', 0, 4, 2)]
+    """
+    named = {name: _named(table, name) for name, table in tables.items()}
+    node = _Planner(query, named).query(_parse(query))
+    sources: dict[str, Source] = {}
+    for table in named.values():
+        for name, source in table.sources.items():
+            if sources.setdefault(name, source) is not source:
+                raise QueryError(f"two different sources are called {name!r}: give each stream its own name=...")
+    used = {scan.name for scan in _scans(node)}
+    return Stream(node, {name: source for name, source in sources.items() if name in used})
+
+
+def _named(table: Stream, name: str) -> Stream:
+    """A stream without a name of its own takes the table's."""
+    if isinstance(table.node, Scan) and table.node.name == UNNAMED:
+        return Stream(replace(table.node, name=name), {name: table.sources[UNNAMED]})
+    return table
+
+
+def _scans(node: Node) -> list[Scan]:
+    if isinstance(node, Scan):
+        return [node]
+    inputs = node.inputs if hasattr(node, "inputs") else (node.input,)
+    return [scan for each in inputs for scan in _scans(each)]
+
+
+def _parse(query: str) -> exp.Expr:
+    try:
+        found = sqlglot.parse(query, dialect=Windrow)
+    except sqlglot.ParseError as error:
+        raise QueryError(_located(query, error)) from None
+    except sqlglot.TokenError as error:
+        raise QueryError(f"cannot read the query: {error}") from None
+    statements = [s for s in found if s is not None]
+    if len(statements) != 1:
+        raise QueryError(f"expected one query, found {len(statements)}")
+    return statements[0]
+
+
+def _located(query: str, error: sqlglot.ParseError) -> str:
+    if not error.errors:
+        return f"cannot read the query: {error}"
+    first = error.errors[0]
+    line, column, text = first["line"], first["col"], first["highlight"] or ""
+    start = sum(len(part) + 1 for part in query.split("\n")[: line - 1]) + column - len(text)
+    return f"{first['description'].rstrip('.')}\n{underline(query, max(0, start), max(0, start + len(text) - 1))}"
+
+
+@dataclass
+class _Planner:
+    text: str
+    tables: Mapping[str, Stream]
+
+    def query(self, tree: exp.Expr) -> Node:
+        match tree:
+            case exp.Subquery():
+                return self.query(tree.this)
+            case exp.Union():
+                if tree.args.get("distinct"):
+                    raise PlanError("UNION without ALL needs duplicate elimination, which has no operator yet: use UNION ALL")
+                return united([self.query(tree.this), self.query(tree.expression)])
+            case exp.Select():
+                return self._select(tree)
+        raise fail(tree, f"expected a SELECT, found {type(tree).__name__.upper()}", self.text)
+
+    # -- FROM ----------------------------------------------------------------------------------------------------
+    def _from(self, select: exp.Select) -> tuple[Node, WindowClause | None]:
+        found = select.args.get("from_")
+        if found is None:
+            raise QueryError(f"the query has no FROM; there are the tables: {listing(self.tables)}")
+        tree = found.this
+        trees = [tree, *(tree.args.get(UNIONED) or [])]
+        clauses = [c for t in trees if (c := t.args.get(CLAUSE)) is not None]
+        return united([self._table(t) for t in trees]), clauses[-1] if clauses else None
+
+    def _table(self, tree: exp.Expr) -> Node:
+        if isinstance(tree, exp.Subquery):
+            return self.query(tree.this)
+        if not isinstance(tree, exp.Table) or not isinstance(tree.this, exp.Identifier):
+            raise fail(tree, "expected a table or a query after FROM", self.text)
+        if tree.name not in self.tables:
+            alike = [t for t in self.tables if t.lower() == tree.name.lower()]
+            if len(alike) != 1:
+                raise fail(tree.this, f"unknown table {tree.name!r}; there are: {listing(self.tables)}", self.text)
+            return self.tables[alike[0]].node
+        return self.tables[tree.name].node
+
+    # -- SELECT --------------------------------------------------------------------------------------------------
+    def _select(self, select: exp.Select) -> Node:
+        for part, name in REFUSED.items():
+            if select.args.get(part):
+                raise PlanError(f"{name} in a stream query has no operator yet")
+        node, table_clause = self._from(select)
+        items = [i for i in select.expressions if not isinstance(i, WindowClause)]
+        own = [i for i in select.expressions if isinstance(i, WindowClause)]
+        if own and table_clause is not None:
+            raise fail(own[0], "the window is given twice: after the table and after the select list", self.text)
+        clause = own[0] if own else table_clause
+        if (where := select.args.get("where")) is not None:
+            self._no_aggregates(where.this, "WHERE")
+            node = filtered(node, self._resolved(where.this, node), self.text)
+        if clause is None:
+            return self._plain(select, items, node)
+        return _Grouped(self, select, items, clause, node).plan()
+
+    def _plain(self, select: exp.Select, items: list[exp.Expr], node: Node) -> Node:
+        for tree in [*items, *(select.args.get(p) for p in ("group", "having") if select.args.get(p))]:
+            if isinstance(tree, (exp.Group, exp.Having)) or self.aggregates(tree):
+                raise fail(
+                    tree,
+                    "an aggregate over a stream needs a window, or it would never end: add [RANGE .., SLIDE .., "
+                    f"WA {node.progress}] after the table",
+                    self.text,
+                )
+        columns: list[tuple[str, exp.Expr]] = []
+        for item in items:
+            if isinstance(item, exp.Star):
+                columns += [(c, exp.column(c)) for c in visible(node.schema)]
+            else:
+                tree = self._resolved(item.unalias(), node)
+                dtype_of(tree, node.schema, self.text)
+                columns.append((item.alias_or_name or f"column{len(columns)}", tree))
+        unchanged = [(c, exp.column(c)) for c in visible(node.schema)]
+        return node if columns == unchanged else Project(node, tuple(columns))
+
+    # -- expressions ---------------------------------------------------------------------------------------------
+    def _resolved(self, tree: exp.Expr, node: Node) -> exp.Expr:
+        return unqualified(resolve(tree, node.schema, self.text))
+
+    def aggregates(self, tree: exp.Expr) -> list[exp.Expr]:
+        """The aggregate calls in a tree."""
+        return list(tree.find_all(exp.AggFunc))
+
+    def _no_aggregates(self, tree: exp.Expr, where: str) -> None:
+        for found in self.aggregates(tree):
+            raise fail(found, f"{where} cannot contain aggregates: use HAVING", self.text)
+
+
+@dataclass
+class _Grouped:
+    """A SELECT with a window: keys, aggregate calls, and expressions over both."""
+
+    planner: _Planner
+    select: exp.Select
+    items: list[exp.Expr]
+    clause: WindowClause
+    input: Node
+    calls: dict[str, AggregateCall] = field(default_factory=dict)
+    aliases: dict[str, exp.Expr] = field(default_factory=dict)  # what HAVING may name
+
+    def plan(self) -> Node:
+        window = shape(self.clause, self.input, self.planner.text)
+        check_window(window)
+        self.keys = self._keys()
+        outputs = [self._output(item) for item in self.items]
+        having = self.select.args.get("having")
+        self.aliases = {i.alias: i.this for i in self.items if isinstance(i, exp.Alias)}
+        condition = None if having is None else self._over_results(having.this)
+        node: Node = aggregated(
+            self.input, window, tuple(self.keys.items()), tuple(self.calls.values()), None, self.planner.text
+        )
+        assert isinstance(node, WindowAggregate)
+        if condition is not None:
+            node = filtered(node, resolve(condition, node.schema, self.planner.text), self.planner.text)
+        columns = self._arranged([(n, resolve(e, node.schema, self.planner.text)) for n, e in outputs])
+        for _name, tree in columns:
+            dtype_of(tree, node.schema, self.planner.text)
+        same = columns == [(c, exp.column(c)) for c in node.schema]
+        return node if same else Project(node, tuple(columns))
+
+    def _keys(self) -> dict[str, exp.Expr]:
+        """GROUP BY: columns, expressions, or names and positions of the select list."""
+        aliases = {i.alias: i.this for i in self.items if isinstance(i, exp.Alias)}
+        group = self.select.args.get("group")
+        keys: dict[str, exp.Expr] = {}
+        for tree in group.expressions if group is not None else ():
+            self.planner._no_aggregates(tree, "GROUP BY")
+            name = tree.name if isinstance(tree, exp.Column) else ""
+            if name and name not in self.input.schema and name in aliases:
+                tree = aliases[name]
+            elif isinstance(tree, exp.Literal) and tree.is_int and 0 < int(tree.name) <= len(self.items):
+                item = self.items[int(tree.name) - 1]
+                name, tree = item.alias_or_name, item.unalias()
+            resolved = self.planner._resolved(tree, self.input)
+            dtype_of(resolved, self.input.schema, self.planner.text)
+            same = next((a for a, t in aliases.items() if unqualified(t) == resolved), None)
+            keys[same or (resolved.name if isinstance(resolved, exp.Column) else name) or f"key{len(keys)}"] = resolved
+        return keys
+
+    def _output(self, item: exp.Expr) -> tuple[str, exp.Expr]:
+        if isinstance(item, exp.Star):
+            raise fail(item, "SELECT * has no meaning over groups: name the keys and aggregates", self.planner.text)
+        tree = item.unalias()
+        wanted = item.alias or (item.name if isinstance(item, exp.Column) else "")
+        if type(tree) in FUNCTIONS or isinstance(tree, exp.AggFunc):
+            column = self._call(tree, wanted)
+            return wanted or column.name, column
+        over = self._over_results(tree)
+        return wanted or (over.name if isinstance(over, exp.Column) else f"column{self.items.index(item)}"), over
+
+    def _over_results(self, tree: exp.Expr) -> exp.Expr:
+        """A copy in which aggregates and keys are columns of the aggregation's result."""
+
+        def replaced(node: exp.Expr) -> exp.Expr:
+            if isinstance(node, exp.AggFunc):
+                return self._call(node, "")
+            if isinstance(node, exp.Column) and node.name in self.aliases and node.name not in self.keys:
+                return self._over_results(self.aliases[node.name])
+            plain = unqualified(node)
+            for name, key in self.keys.items():
+                if plain == key or (isinstance(plain, exp.Column) and plain.name.lower() == key.name.lower() != ""):
+                    return _column(name, node)
+            return node
+
+        tree = tree.copy().transform(replaced)
+        allowed = {*self.keys, WINDOW_START, WINDOW_END, *(c.name for c in self.calls.values())}
+        for column in tree.find_all(exp.Column):
+            if column.name not in allowed:
+                resolve(column, self.input.schema, self.planner.text)  # unknown altogether?
+                raise fail(
+                    column,
+                    f"column {column.name!r} is neither grouped nor aggregated: add it to GROUP BY; there are: "
+                    f"{listing(allowed)}",
+                    self.planner.text,
+                )
+        return tree
+
+    def _call(self, tree: exp.Expr, wanted: str) -> exp.Column:
+        """The column of an aggregate, which is computed once however often it is written."""
+        if type(tree) not in FUNCTIONS:
+            raise fail(tree, f"aggregate {tree.key!r} has no operator yet; there are: {listing(set(FUNCTIONS.values()))}", self.planner.text)
+        function, argument = FUNCTIONS[type(tree)], tree.this
+        if isinstance(argument, exp.Distinct):
+            raise fail(tree, "DISTINCT inside an aggregate has no operator yet", self.planner.text)
+        if isinstance(argument, exp.Star) or (isinstance(argument, exp.Literal) and function == "count"):
+            argument = None
+        resolved = None if argument is None else self.planner._resolved(argument, self.input)
+        key = f"{function}({'*' if resolved is None else resolved.sql('spark')})"
+        if key not in self.calls:
+            columns = [] if resolved is None else [c.name for c in resolved.find_all(exp.Column)]
+            name = wanted or "_".join([function, *columns])
+            taken = {c.name for c in self.calls.values()} | set(self.keys)
+            name = name if name not in taken else f"{name}_{len(self.calls)}"
+            self.calls[key] = AggregateCall(name, function, resolved)
+        return _column(self.calls[key].name, tree)
+
+    def _arranged(self, columns: list[tuple[str, exp.Expr]]) -> list[tuple[str, exp.Expr]]:
+        """As listed if the window's bounds are listed; otherwise keys, window_start, window_end, the rest."""
+        names = [n for n, _ in columns]
+        if twice := {n for n in names if names.count(n) > 1}:
+            raise QueryError(f"output columns need different names; given twice: {listing(twice)}")
+        bounds = (WINDOW_START, WINDOW_END)
+        if any(e.name in bounds for _, e in columns if isinstance(e, exp.Column)):
+            return columns
+        keys = [(n, e) for n, e in columns if isinstance(e, exp.Column) and e.name in self.keys]
+        rest = [c for c in columns if c not in keys]
+        return [*keys, *((b, exp.column(b)) for b in bounds), *rest]
+
+
+def unqualified(tree: exp.Expr) -> exp.Expr:
+    """A copy without table names: a query has one input, so they say nothing more."""
+    tree = tree.copy()
+    for column in tree.find_all(exp.Column):
+        column.set("table", None)
+    return tree
+
+
+def _column(name: str, like: exp.Expr) -> exp.Column:
+    """A column that stands where ``like`` stood, so that errors still underline the text."""
+    column = exp.column(name)
+    places = [n.meta for n in like.walk() if "start" in n.meta]
+    if places:
+        where = {"start": min(p["start"] for p in places), "end": max(p["end"] for p in places)}
+        column.this.meta.update(where)
+    return column

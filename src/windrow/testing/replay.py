@@ -1,0 +1,116 @@
+"""Replays: the same rows in many arrival orders, batch sizes and restarts must give the same answer."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from windrow.hosts.local import LocalRun
+from windrow.language.builder import Stream
+from windrow.logical.nodes import WINDOW_END, Scan
+from windrow.operators.admit import Admit, physical
+from windrow.operators.operator import PROGRESS
+from windrow.testing.oracle import oracle
+
+
+class Mismatch(AssertionError):
+    """A replay gave other rows than the oracle; the message shows which, and the seed that repeats it."""
+
+
+def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -> None:
+    """Run a query over its finite, in-process sources under ``runs`` random arrivals; raise Mismatch if one differs.
+
+    Arrival is random within the declared slack (a source with a marker column arrives as it is). After every call
+    the run is thrown away and a new one is restored from its snapshot.
+
+    >>> from windrow import count, stream
+    >>> rows = [{"t": t, "k": t % 3} for t in range(40)]
+    >>> replay(stream(rows, progress="t", slack=7).window(range=10, slide=5).group_by("k").agg(n=count()))
+    """
+    expected = oracle(query)
+    for number in range(runs):
+        rng = random.Random(f"{seed}/{number}")
+        run = LocalRun(query.plan())
+        released: list[pl.DataFrame] = []
+        waiting = {scan.name: _batches(scan, query.sources[scan.name].data, rng) for scan in query.plan().scans()}
+        while any(waiting.values()):
+            name = rng.choice(sorted(n for n, batches in waiting.items() if batches))
+            run.push(name, waiting[name].pop(0))
+            released.append(_checked(run, number))
+            if restore:
+                counts, state = run.counts, run.snapshot()
+                run = LocalRun(query.plan()).restore(state)
+                run.counts = counts
+        released.append(run.end().results())
+        if run.counts["rows_late"]:
+            raise Mismatch(f"run {number} of seed {seed}: {run.counts['rows_late']} rows came later than promised")
+        compare(pl.concat(released), expected, f"run {number} of seed {seed}")
+
+
+def _batches(scan: Scan, frame: pl.DataFrame, rng: random.Random) -> list[pl.DataFrame]:
+    if scan.source.slack is not None:
+        admit = Admit(scan.progress, scan.schema[scan.progress], scan.source.parse)
+        times = admit.on_batch(0, frame.with_row_index("@row"))[0]
+        assert isinstance(times, pl.DataFrame)
+        # A row may be delayed by up to the slack; rows without a progress value may come at any time.
+        at = {r: t + rng.uniform(0, scan.source.slack) for r, t in times.select("@row", PROGRESS).rows()}
+        frame = frame[sorted(range(frame.height), key=lambda r: at.get(r, rng.uniform(-1e18, 1e18)))]
+    batches, start = [], 0
+    most = rng.choice([1, 3, 10, 1000])
+    while start < frame.height:
+        size = rng.randint(1, most)
+        batches.append(frame[start : start + size])
+        start += size
+    return batches
+
+
+def _checked(run: LocalRun, number: int) -> pl.DataFrame:
+    """What was released; nothing may come out before a promise covers it."""
+    results = run.results()
+    if results.height and WINDOW_END in results.columns and run.promised is not None:
+        last = results.select(physical(pl.col(WINDOW_END), results.schema[WINDOW_END])).to_series().max()
+        if isinstance(last, int) and last >= run.promised:
+            raise Mismatch(f"run {number}: a window ending at {last} was released before the promise {run.promised}")
+    return results
+
+
+def compare(found: pl.DataFrame, expected: pl.DataFrame, where: str = "") -> None:
+    """Raise Mismatch unless both hold the same rows, in any order. Floats may differ in their last bits."""
+    if found.columns != expected.columns:
+        raise Mismatch(f"{where}: columns {found.columns} instead of {expected.columns}")
+    left, right = _sorted(found), _sorted(expected)
+    missing = [r for r in right if not _in(r, left)] if len(left) < 2000 else []
+    extra = [r for r in left if not _in(r, right)] if len(right) < 2000 else []
+    pairs_differ = any(not _same(a, b) for a, b in zip(left, right, strict=False))
+    if len(left) != len(right) or pairs_differ:
+        raise Mismatch(
+            f"{where}: {len(left)} rows instead of {len(right)}; missing {missing[:5]}, not expected {extra[:5]}"
+        )
+
+
+def _sorted(frame: pl.DataFrame) -> list[tuple[Any, ...]]:
+    return sorted(frame.rows(), key=lambda row: [_order(v) for v in row])
+
+
+def _order(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, float):  # last bits must not change the order
+        return (1, "nan") if math.isnan(value) else (1, f"{value:+.9e}")
+    return (0, "") if value is None else (1, str(value))
+
+
+def _in(row: Sequence[Any], rows: Sequence[Sequence[Any]]) -> bool:
+    return any(_same(row, other) for other in rows)
+
+
+def _same(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    return len(a) == len(b) and all(_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+def _equal(x: Any, y: Any) -> bool:
+    if isinstance(x, float) and isinstance(y, float):
+        return (math.isnan(x) and math.isnan(y)) or math.isclose(x, y, rel_tol=1e-9, abs_tol=1e-9)
+    return bool(x == y)

@@ -1,0 +1,278 @@
+"""Transcripts: input, punctuation, what must come out. One file, run on every host.
+
+```yaml
+query: SELECT k, count(*) AS n FROM s [RANGE 10, SLIDE 5, WA t] GROUP BY k
+streams:
+  s: {progress: t, columns: {t: bigint, k: string}}
+steps:
+  - input: {s: [[1, a], [7, a]]}
+  - punctuation: {s: 5}
+  - expect: [[a, -5, 5, 1]]
+  - end:
+  - expect: [[a, 0, 10, 2], [a, 5, 15, 1]]
+```
+``expect`` lists the rows released since the last one, in any order; ``counts`` checks rows_in, rows_bad, rows_late.
+A stream takes promises from ``punctuation`` steps, or has ``slack``. A transcript with ``error`` must be refused.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import yaml
+
+from windrow.errors import DataError, WindrowError
+from windrow.hosts.local import LocalRun
+from windrow.language.builder import Stream, stream
+from windrow.language.sql import sql
+from windrow.operators.admit import physical
+from windrow.testing.replay import Mismatch, compare
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MARKER = "promise"  # the column that carries punctuation where rows come from files
+TYPES = {
+    "bigint": pl.Int64(),
+    "int": pl.Int32(),
+    "double": pl.Float64(),
+    "string": pl.String(),
+    "boolean": pl.Boolean(),
+    "date": pl.Date(),
+    "timestamp": pl.Datetime("us", "UTC"),
+    "timestamp_ntz": pl.Datetime("us"),
+}
+FAR = {pl.Date: date(9999, 12, 31), pl.Datetime: datetime(9999, 12, 31)}
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """A parsed transcript. ``batch`` says why it cannot run as a batch, where it cannot (late rows need time)."""
+
+    name: str
+    query: str
+    streams: Mapping[str, Mapping[str, Any]]
+    steps: list[Mapping[str, Any]] = field(default_factory=list)
+    error: str | None = None
+    batch: str | None = None
+
+    def schema(self, name: str) -> dict[str, pl.DataType]:
+        """The columns of a stream."""
+        return {c: TYPES[t] for c, t in self.streams[name]["columns"].items()}
+
+    def inputs(self, name: str) -> pl.DataFrame:
+        """All rows of a stream, over all steps."""
+        rows = [row for step in self.steps for row in (step.get("input") or {}).get(name, [])]
+        return frame(rows, self.schema(name))
+
+    def build(self, data: Mapping[str, Any], marker: str | None) -> Stream:
+        """The query over the given data."""
+        tables = {}
+        for name, options in self.streams.items():
+            slack = options.get("slack")
+            tables[name] = stream(
+                data[name],
+                progress=options["progress"],
+                slack=slack,
+                punctuation=None if slack is not None else marker,
+                parse=options.get("parse"),
+                name=name,
+            )
+        return sql(self.query, **tables)
+
+
+def load(path: str | Path) -> list[Transcript]:
+    """The transcripts of a YAML file (one per document)."""
+    found = []
+    for number, document in enumerate(yaml.safe_load_all(Path(path).read_text())):
+        known = {"name", "query", "streams", "steps", "error", "batch"}
+        if odd := set(document) - known:
+            raise DataError(f"{path}: unknown fields {sorted(odd)} in transcript {number}; there are {sorted(known)}")
+        found.append(Transcript(**{"name": f"{Path(path).stem}-{number}", **document}))
+    return found
+
+
+def frame(rows: list[list[Any]], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """Rows as written in YAML, as a frame."""
+    columns = list(zip(*rows, strict=True)) if rows else [[] for _ in schema]
+    return pl.DataFrame([_series(n, list(v), t) for (n, t), v in zip(schema.items(), columns, strict=True)])
+
+
+def _series(name: str, values: list[Any], dtype: pl.DataType) -> pl.Series:
+    if isinstance(dtype, pl.Datetime):
+        naive = [_naive(v) for v in values]
+        zoned = pl.Series(name, naive, pl.Datetime("us"))
+        return zoned.dt.replace_time_zone("UTC") if dtype.time_zone else zoned
+    return pl.Series(name, values, dtype)
+
+
+def _naive(value: Any) -> datetime | None:
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value)
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    return None if value is None else value.replace(tzinfo=None)
+
+
+# -- hosts -------------------------------------------------------------------------------------------------------------
+def run_local(transcript: Transcript) -> None:
+    """Step by step in this process."""
+    empty = {n: frame([], transcript.schema(n)) for n in transcript.streams}
+    if _refused(transcript, empty):
+        return
+    query = transcript.build(empty, None)
+    run = LocalRun(query.plan())
+    for number, step in enumerate(transcript.steps):
+        for name, rows in (step.get("input") or {}).items():
+            run.push(name, frame(rows, transcript.schema(name)))
+        for name, value in (step.get("punctuation") or {}).items():
+            run.promise(name, _promise(transcript, name, value))
+        if "end" in step:
+            run.end()
+        if "expect" in step:
+            compare(run.results(), frame(step["expect"] or [], query.schema), f"{transcript.name}, step {number}")
+        _check_counts(transcript, number, step, run.counts)
+    left = run.results()
+    if left.height:
+        raise Mismatch(f"{transcript.name}: rows that no step expects: {left.rows()[:5]}")
+
+
+def run_batch(transcript: Transcript, spark: SparkSession | None = None) -> None:
+    """All input at once, as a finite table (in process, or a Spark DataFrame): all expected rows and no others."""
+    if transcript.batch is not None or transcript.error is not None:
+        return
+    data: dict[str, Any] = {n: transcript.inputs(n) for n in transcript.streams}
+    if spark is not None:
+        data = {n: spark.createDataFrame(f.to_arrow()) for n, f in data.items()}
+    query = transcript.build(data, None)
+    rows = [row for step in transcript.steps for row in step.get("expect") or []]
+    compare(query.collect(), frame(rows, query.schema), f"{transcript.name}, as a batch")
+
+
+def run_spark(transcript: Transcript, spark: SparkSession, folder: Path) -> None:
+    """Every step a micro-batch of a real streaming query."""
+    if transcript.error is not None:
+        return
+    moments = _write_files(transcript, folder)
+    query = transcript.build(_file_streams(transcript, spark, folder), MARKER)
+    by_batch: dict[int, list[pl.DataFrame]] = {}
+    counts = {name: 0 for name in ("rows_in", "rows_bad", "rows_late")}
+    history: dict[int, dict[str, int]] = {}
+
+    def take(result: Any, batch: int) -> None:
+        by_batch.setdefault(batch, []).append(pl.DataFrame(result.toArrow()))
+
+    writer = query.to_spark().writeStream.foreachBatch(take).option("checkpointLocation", str(folder / "checkpoint"))
+    running = writer.trigger(availableNow=True).start()
+    running.awaitTermination()
+    for progress in running.recentProgress:
+        metrics = (progress.observedMetrics or {}).get("windrow")
+        for name in counts if metrics else ():
+            counts[name] += metrics[name] or 0
+        history[progress.batchId] = dict(counts)
+    _check_micro_batches(transcript, query, moments, by_batch, history)
+
+
+def _check_micro_batches(
+    transcript: Transcript,
+    query: Stream,
+    moments: list[int],
+    by_batch: Mapping[int, list[pl.DataFrame]],
+    history: Mapping[int, Mapping[str, int]],
+) -> None:
+    empty = pl.DataFrame(schema=query.schema)
+    done = -1
+    for number, step in enumerate(transcript.steps):
+        batch = moments[number]
+        if "expect" in step:
+            if "end" in _since(transcript.steps, number) and _has_slack(transcript):
+                return  # only a promise ends a stream, and slack makes none
+            frames = [f for b in range(done + 1, batch + 1) for f in by_batch.get(b, [])]
+            found = pl.concat([empty, *(f.cast(empty.schema) for f in frames)])  # type: ignore[arg-type]
+            compare(found, frame(step["expect"] or [], query.schema), f"{transcript.name} on Spark, step {number}")
+            done = batch
+        markers = sum(len(s.get("punctuation") or {}) for s in transcript.steps[: number + 1])
+        counted = {**history.get(batch, {})}
+        counted["rows_in"] = counted.get("rows_in", 0) - markers
+        _check_counts(transcript, number, step, counted)
+
+
+def _since(steps: list[Mapping[str, Any]], number: int) -> set[str]:
+    """The kinds of steps since the last expectation."""
+    before = itertools.takewhile(lambda s: "expect" not in s, reversed(steps[:number]))
+    return {kind for step in before for kind in step}
+
+
+def _has_slack(transcript: Transcript) -> bool:
+    return any(options.get("slack") is not None for options in transcript.streams.values())
+
+
+def _write_files(transcript: Transcript, folder: Path) -> list[int]:
+    """A file per micro-batch in every stream's folder; returns for each step the last micro-batch that belongs to it."""
+    moments, batch = [], -1
+    for step in transcript.steps:
+        if {"input", "punctuation", "end"} & set(step) and not ("end" in step and _has_slack(transcript)):
+            batch += 1
+            for name in transcript.streams:
+                _write_file(transcript, name, step, folder / name, batch)
+        moments.append(batch)
+    return moments
+
+
+def _write_file(transcript: Transcript, name: str, step: Mapping[str, Any], folder: Path, batch: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    schema = transcript.schema(name)
+    rows = frame((step.get("input") or {}).get(name, []), schema)
+    dtype = schema[transcript.streams[name]["progress"]]
+    if transcript.streams[name].get("slack") is None:
+        promise = (step.get("punctuation") or {}).get(name)
+        if "end" in step:
+            promise = FAR.get(type(dtype), 1 << 60)
+        marks = _series(MARKER, [None] * rows.height, dtype)
+        rows = rows.with_columns(marks)
+        if promise is not None:
+            mark = {**{c: [None] for c in schema}, MARKER: [promise]}
+            rows = pl.concat([rows, pl.DataFrame([_series(c, v, rows.schema[c]) for c, v in mark.items()])])
+    path = folder / f"{batch:05d}.parquet"
+    rows.write_parquet(path)
+    os.utime(path, (1_600_000_000 + batch, 1_600_000_000 + batch))  # Spark takes files in order of time
+
+
+def _file_streams(transcript: Transcript, spark: SparkSession, folder: Path) -> dict[str, Any]:
+    found = {}
+    for name in transcript.streams:
+        schema = spark.read.parquet(str(folder / name)).schema
+        reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+        found[name] = reader.parquet(str(folder / name))
+    return found
+
+
+def _promise(transcript: Transcript, name: str, value: Any) -> int:
+    dtype = transcript.schema(name)[transcript.streams[name]["progress"]]
+    series = _series("v", [value], dtype)
+    return int(series.to_frame().select(physical(pl.col("v"), dtype)).item())
+
+
+def _refused(transcript: Transcript, data: Mapping[str, Any]) -> bool:
+    if transcript.error is None:
+        return False
+    try:
+        transcript.build(data, None).plan()
+    except WindrowError as error:
+        if transcript.error not in str(error):
+            raise Mismatch(f"{transcript.name}: refused for another reason than expected: {error}") from None
+        return True
+    raise Mismatch(f"{transcript.name}: should have been refused with {transcript.error!r}")
+
+
+def _check_counts(transcript: Transcript, number: int, step: Mapping[str, Any], counts: Mapping[str, int]) -> None:
+    for name, value in (step.get("counts") or {}).items():
+        if counts.get(name) != value:
+            raise Mismatch(f"{transcript.name}, step {number}: {name} is {counts.get(name)} instead of {value}")

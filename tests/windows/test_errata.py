@@ -1,0 +1,151 @@
+"""Formulas of Li's thesis that contradict its own definitions: each test shows the printed one fail, and ours hold."""
+
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from windrow.aggregates import Partials, make
+from windrow.operators import Bucket, Wid
+from windrow.progress import Punctuation
+from windrow.windows import Landmark, Partitioned, Sliding, Tuple
+
+CHECK = settings(deadline=None, derandomize=True, max_examples=60)
+TEN = 36_000  # 10:00:00 as seconds of the day: the example's min(ts)
+FIVE_PAST = Tuple(TEN + 5)  # 10:00:05
+BEFORE, AFTER = -2, 20  # window ids around those of the example
+
+
+def ceil_div(a, b):
+    return -(-a // b)
+
+
+def printed_wids(a, low, r, s):
+    """Eq. 5.3 as printed: ceil((a - min)/s) - 1 < w <= ceil((a + r - min)/s) - 1."""
+    return {w for w in range(BEFORE, AFTER) if ceil_div(a - low, s) - 1 < w <= ceil_div(a + r - low, s) - 1}
+
+
+def test_eq_5_3_prints_ceilings_that_leave_the_extent_of_eq_5_2():
+    window = Sliding(600, 60, origin=TEN)
+    by_extent = {w for w in range(BEFORE, AFTER) if window.extent(w, [FIVE_PAST])}
+    printed = printed_wids(FIVE_PAST.a, TEN, 600, 60)
+    assert by_extent == set(range(10))  # "tuple t belongs to window 0 through 9"
+    assert printed == set(range(1, 11)) != by_extent
+    assert set(window.wids(FIVE_PAST)) == by_extent
+
+
+def test_eq_5_3_printed_is_right_only_on_multiples_of_the_slide():
+    window = Sliding(600, 60)
+    right = [a for a in range(180) if printed_wids(a, 0, 600, 60) == set(window.wids(Tuple(a)))]
+    assert right == [0, 60, 120]
+
+
+def test_eq_5_6_prints_ceilings_that_leave_the_extent_of_eq_5_5():
+    window = Partitioned(range=100, slide=10)
+    rows = [Tuple(0, i, "srcIP") for i in range(8)]
+    t = rows[5]  # its rank in the partition is 5
+    by_extent = {w for w in range(BEFORE, AFTER) if t in window.extent((w, "srcIP"), rows)}
+    printed = printed_wids(5, 0, 100, 10)
+    assert by_extent == set(range(10))
+    assert printed == set(range(1, 11)) != by_extent
+    assert window.wids(t, rows) == {(w, "srcIP") for w in by_extent}
+
+
+def test_eq_5_9_prints_a_ceiling_that_leaves_the_extent_of_eq_5_8():
+    window = Landmark(60, origin=TEN)
+    by_extent = {w for w in range(BEFORE, AFTER) if window.extent(w, [FIVE_PAST])}
+    printed = {w for w in range(BEFORE, AFTER) if w > ceil_div(FIVE_PAST.a - TEN, 60) - 1}
+    assert by_extent == set(range(AFTER))
+    assert printed == set(range(1, AFTER)) != by_extent
+    assert {w for w in range(BEFORE, AFTER) if w in window.wids(FIVE_PAST)} == by_extent
+
+
+def released(window, times, promise):
+    """The ids of the windows that WID releases at a promise, and the id the punctuation carries (Fig. 6-2)."""
+    bucket, wid = Bucket(window), Wid(window, [], Partials([make("count", "n", None, pl.Int64())]), pl.Int64())
+    for batch in bucket.on_batch(0, pl.DataFrame({"@t": times})):
+        wid.on_batch(0, batch)
+    (on_ids,) = bucket.on_punctuation(0, Punctuation(promise))
+    frames = [i for i in wid.on_punctuation(0, on_ids) if isinstance(i, pl.DataFrame)]
+    ends = [end for frame in frames for end in frame["window_end"].to_list()]
+    return {(end - window.origin) // window.slide - 1 for end in ends}, on_ids.value
+
+
+def test_fig_6_4_releases_the_window_equal_to_the_punctuation_where_all_below_it_are_complete():
+    window, times = Sliding(60, 60), [5, 65, 125]
+    ours, punctuation = released(window, times, promise=180)
+    open_wids = {w for a in times for w in window.wids(Tuple(a))}
+    printed = {w for w in open_wids if w == punctuation}
+    complete = {w for w in open_wids if window.end(w) <= 180}
+    assert complete == {0, 1, 2}
+    assert printed == set()  # nothing would ever come out
+    assert ours == complete
+
+
+def test_fig_6_4_releases_a_window_that_still_takes_tuples():
+    window, times = Sliding(60, 60), [5, 65]
+    ours, punctuation = released(window, times, promise=90)
+    printed = {w for a in times for w in window.wids(Tuple(a)) if w == punctuation}
+    assert printed == {1}
+    assert window.extent(1, [Tuple(100)])  # a tuple that keeps the promise of 90, in the window just released
+    assert ours == {0}
+
+
+def can_still_meet(a, bound, w):
+    """The definition of the tumbling join: is there a partner at or after ``bound`` in the window of ``a``?"""
+    return any(r // w == a // w for r in range(bound, max(bound, a) + 2 * w))
+
+
+@CHECK
+@given(st.integers(-60, 60), st.integers(-60, 60), st.integers(2, 12))
+def test_fig_7_2_compared_as_window_numbers_keeps_exactly_what_can_still_meet(a, bound, w):
+    window = Sliding(w, w)
+    ours = all(wid >= window.closed_below(bound) for wid in window.wids(Tuple(a)))
+    assert ours == can_still_meet(a, bound, w)
+
+
+def test_fig_7_2_compares_a_time_with_a_window_number_and_holds_tuples_nobody_can_meet():
+    w, a, bound = 300, 100, 600  # window 0 is over when the other side has reached window 2
+    printed_keeps = a >= bound / w
+    assert printed_keeps
+    assert not can_still_meet(a, bound, w)
+    assert Sliding(w, w).closed_below(bound) > Sliding(w, w).wids(Tuple(a))[0]
+
+
+def test_fig_7_2_as_printed_drops_tuples_that_can_still_meet():
+    w, a, bound = 10, -5, -9
+    printed_keeps = a >= bound / w
+    assert not printed_keeps
+    assert can_still_meet(a, bound, w)
+    assert Sliding(w, w).closed_below(bound) <= Sliding(w, w).wids(Tuple(a))[0]
+
+
+W_L, W_R = 180, 120  # Q5-8: Main1 (L) [RANGE 3 minutes], Main2 (R) [RANGE 2 minutes]
+
+
+def q5_8_wants(left, right):
+    """In words: Main1 follows Main2 within 2 minutes, and Main2 follows Main1 within 3 minutes."""
+    return right - left < 180 if right >= left else left - right < 120
+
+
+def printed_band(left, right):
+    """5.2.1 as printed: L - W_L <= R < L + W_R."""
+    return left - W_L <= right < left + W_R
+
+
+def our_band(left, right):
+    """semantics.md: -b < r - l < a, with a the RANGE of L and b the RANGE of R."""
+    return -W_R < right - left < W_L
+
+
+def test_5_2_1_prints_the_band_of_q5_8_the_wrong_way_round():
+    main2_follows, main1_follows = (0, 150), (150, 0)  # two and a half minutes either way
+    assert q5_8_wants(*main2_follows)
+    assert not printed_band(*main2_follows)
+    assert our_band(*main2_follows)
+    assert not q5_8_wants(*main1_follows)
+    assert printed_band(*main1_follows)
+    assert not our_band(*main1_follows)
+
+
+def test_our_band_is_what_q5_8_says_for_every_distance():
+    assert all(our_band(1000, r) == q5_8_wants(1000, r) for r in range(700, 1300))
