@@ -12,7 +12,15 @@ from windrow.planner import Pipeline, Plan, Stage
 def explain(plan: Plan, on_spark: bool, shards: int | None = None) -> str:
     """The logical plan, then the physical one."""
     where = "on Spark" if on_spark else "in this process"
-    return "\n".join(["Logical plan", *_indent(text(plan.logical)), "", f"Physical plan, {where}", *_physical(plan, on_spark, shards)])
+    return "\n".join(
+        [
+            "Logical plan",
+            *_indent(text(plan.logical)),
+            "",
+            f"Physical plan, {where}",
+            *_physical(plan, on_spark, shards),
+        ]
+    )
 
 
 def _physical(plan: Plan, on_spark: bool, shards: int | None) -> Iterator[str]:

@@ -13,7 +13,6 @@ from windrow.language.builder import UNNAMED, Source, Stream
 from windrow.language.clause import shape
 from windrow.language.dialect import CLAUSE, UNIONED, WindowClause, Windrow
 from windrow.logical.expressions import dtype_of, fail, resolve, visible
-from windrow.planner import check_window
 from windrow.logical.nodes import (
     WINDOW_END,
     WINDOW_START,
@@ -26,6 +25,7 @@ from windrow.logical.nodes import (
     filtered,
     united,
 )
+from windrow.planner import check_window
 
 FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.Count: "count",
@@ -117,7 +117,9 @@ class _Planner:
                 return self.query(tree.this)
             case exp.Union():
                 if tree.args.get("distinct"):
-                    raise PlanError("UNION without ALL needs duplicate elimination, which has no operator yet: use UNION ALL")
+                    raise PlanError(
+                        "UNION without ALL needs duplicate elimination, which has no operator yet: use UNION ALL"
+                    )
                 return united([self.query(tree.this), self.query(tree.expression)])
             case exp.Select():
                 return self._select(tree)
@@ -288,7 +290,11 @@ class _Grouped:
     def _call(self, tree: exp.Expr, wanted: str) -> exp.Column:
         """The column of an aggregate, which is computed once however often it is written."""
         if type(tree) not in FUNCTIONS:
-            raise fail(tree, f"aggregate {tree.key!r} has no operator yet; there are: {listing(set(FUNCTIONS.values()))}", self.planner.text)
+            raise fail(
+                tree,
+                f"aggregate {tree.key!r} has no operator yet; there are: {listing(set(FUNCTIONS.values()))}",
+                self.planner.text,
+            )
         function, argument = FUNCTIONS[type(tree)], tree.this
         if isinstance(argument, exp.Distinct):
             raise fail(tree, "DISTINCT inside an aggregate has no operator yet", self.planner.text)

@@ -163,7 +163,7 @@ def run_spark(transcript: Transcript, spark: SparkSession, folder: Path) -> None
     moments = _write_files(transcript, folder)
     query = transcript.build(_file_streams(transcript, spark, folder), MARKER)
     by_batch: dict[int, list[pl.DataFrame]] = {}
-    counts = {name: 0 for name in ("rows_in", "rows_bad", "rows_late")}
+    counts = dict.fromkeys(("rows_in", "rows_bad", "rows_late"), 0)
     history: dict[int, dict[str, int]] = {}
 
     def take(result: Any, batch: int) -> None:

@@ -1,0 +1,8 @@
+"""Benchmarks and the papers' experiments, one file each. EXPERIMENTS lists them by name."""
+
+from windrow.bench.experiment import Experiment, Outcome
+from windrow.bench.spark_sliding import SPARK_SLIDING
+
+EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (SPARK_SLIDING,)}
+
+__all__ = ["EXPERIMENTS", "Experiment", "Outcome"]

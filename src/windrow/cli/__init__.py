@@ -1,0 +1,33 @@
+"""The command ``windrow``: one file per subcommand."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from windrow.cli import bench, demo, doctor, explain, run
+from windrow.errors import WindrowError
+
+app = typer.Typer(
+    name="windrow",
+    help="Continuous window queries over out-of-order streams, on Apache Spark.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("run", epilog=run.EXAMPLES)(run.run)
+app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
+app.command("doctor")(doctor.doctor)
+app.command("bench")(bench.bench)
+app.command("demo")(demo.demo)
+
+
+def main() -> None:
+    """Exit code 0: done. 1: something is wrong with the query, the data or the machine. 2: wrong usage."""
+    try:
+        app()
+    except WindrowError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(1)

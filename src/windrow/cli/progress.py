@@ -1,0 +1,75 @@
+"""A line that tells how a streaming query is doing."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from windrow.hosts.spark.compile import METRICS
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming import StreamingQuery
+
+COUNTS = ("rows_in", "rows_out", "rows_late", "rows_bad")
+
+
+@dataclass
+class Totals:
+    """What a query has done since it started."""
+
+    batches: int = 0
+    seconds: float = 0.0
+    state_bytes: int = 0
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
+    seen: set[int] = field(default_factory=set)
+
+    def update(self, query: StreamingQuery) -> bool:
+        """Take in finished micro-batches; true if there were any."""
+        news = [p for p in query.recentProgress if p.batchId not in self.seen]
+        for progress in news:
+            self.seen.add(progress.batchId)
+            metrics: Any = (progress.observedMetrics or {}).get(METRICS)
+            if metrics is None:
+                continue
+            self.batches += 1
+            self.seconds += progress.durationMs.get("triggerExecution", 0) / 1000
+            self.state_bytes = metrics["state_bytes"] or 0
+            for name in COUNTS:
+                self.counts[name] += metrics[name] or 0
+        return bool(news)
+
+    def line(self) -> str:
+        """One line for people."""
+        rate = self.counts["rows_in"] / self.seconds if self.seconds else 0.0
+        return (
+            f"{self.batches} micro-batches, {self.counts['rows_in']:,} rows in ({rate:,.0f}/s), "
+            f"{self.counts['rows_out']:,} results, {self.counts['rows_late']:,} late, {self.counts['rows_bad']:,} bad, "
+            f"{self.state_bytes / 1024:,.0f} KiB of state"
+        )
+
+
+def follow(queries: list[tuple[str, StreamingQuery]], console: Console, each: Any = None) -> list[Totals]:
+    """Show a line per query until all have ended; ``each`` is called when one has made progress."""
+    totals = [Totals() for _ in queries]
+    with Live(console=console, refresh_per_second=8, transient=False) as live:
+        while True:
+            active = False
+            for (name, query), total in zip(queries, totals, strict=True):
+                running = query.isActive
+                if total.update(query) and each is not None:
+                    each(name)
+                active = active or running
+            lines = [f"{name}: {total.line()}" for (name, _), total in zip(queries, totals, strict=True)]
+            live.update(Text("\n".join(lines)))
+            if not active:
+                break
+            time.sleep(0.2)
+    for _, query in queries:
+        if (error := query.exception()) is not None:
+            raise error
+    return totals

@@ -1,0 +1,114 @@
+"""``windrow run``: a query file over file sources, as a Spark streaming query."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from windrow.cli import sources
+from windrow.cli.progress import COUNTS, follow
+from windrow.errors import QueryError, WindrowError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming import StreamingQuery
+
+EXAMPLES = (
+    "Example: windrow run top.sql --source packets=parquet:data/packets --progress ts --slack '3 seconds' "
+    "--sink parquet:out --checkpoint state --once"
+)
+SHOWN = 20
+
+
+def run(
+    query: sources.QueryFile,
+    source: sources.Sources,
+    progress: sources.ProgressOption,
+    slack: sources.SlackOption = None,
+    punctuation: sources.PunctuationOption = None,
+    parse: sources.ParseOption = None,
+    sink: Annotated[str, typer.Option(help="console, parquet:DIR or jsonl:FILE.")] = "console",
+    bad_rows: Annotated[
+        str | None, typer.Option(help="Where bad rows go with their reason: parquet:DIR or jsonl:FILE.")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Where progress and state are kept; without it a run cannot be continued.")
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Stop when everything that is there has been read.")] = False,
+    shards: Annotated[int | None, typer.Option(help="Parts of the state; default: one per core.")] = None,
+    max_files: Annotated[int, typer.Option(help="Files per micro-batch and source.")] = 64,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with the totals at the end.")] = False,
+) -> None:
+    """Run a query continuously, or over what is there now (--once). Continue a run with its --checkpoint."""
+    from windrow.hosts.spark import checkpoint as checkpoints
+    from windrow.hosts.spark.session import session
+
+    console = Console(stderr=True)
+    text = sources.read_query(query)
+    kept = checkpoint if checkpoint is not None else Path(tempfile.mkdtemp(prefix="windrow-"))
+    checkpoints.check(kept)
+    spark = session(log=sources.log_file(), **({"spark.sql.shuffle.partitions": shards} if shards else {}))
+    built = sources.query(text, source, sources.Options(progress, slack, punctuation, parse), spark, max_files)
+    started = [("results", _start(built.to_spark(shards), sink, kept, once))]
+    if bad_rows is not None:
+        side = kept.with_name(kept.name + "-bad-rows")
+        checkpoints.check(side)
+        started.append(("bad rows", _start(built.bad_rows(), bad_rows, side, once)))
+    try:
+        totals = follow(started, console)
+    except KeyboardInterrupt:
+        for _, running in started:
+            running.stop()
+        raise typer.Exit(130) from None
+    except Exception as error:
+        raise WindrowError(reason(error)) from None
+    if as_json:
+        counts: dict[str, Any] = {name: totals[0].counts[name] for name in COUNTS}
+        typer.echo(json.dumps({**counts, "batches": totals[0].batches, "state_bytes": totals[0].state_bytes}))
+    spark.stop()
+
+
+def _start(frame: DataFrame, sink: str, checkpoint: Path, once: bool) -> StreamingQuery:
+    kind, _, path = sink.partition(":")
+    writer = frame.writeStream.option("checkpointLocation", str(checkpoint)).outputMode("append")
+    writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime="0 seconds")
+    match kind:
+        case "console":
+            return writer.foreachBatch(_show).start()
+        case "parquet" if path:
+            return writer.format("parquet").option("path", path).start()
+        case "jsonl" if path:
+            from windrow.sinks.jsonl import JsonLines
+
+            return writer.foreachBatch(JsonLines(path)).start()
+    raise QueryError(f"unknown sink {sink!r}; there are: console, parquet:DIR, jsonl:FILE")
+
+
+def _show(frame: DataFrame, batch: int) -> None:
+    rows = frame.limit(SHOWN + 1).collect()
+    if not rows:
+        return
+    table = Table(*frame.columns, title=f"micro-batch {batch}")
+    for row in rows[:SHOWN]:
+        table.add_row(*("NULL" if v is None else str(v) for v in row))
+    if len(rows) > SHOWN:
+        table.caption = f"first {SHOWN} rows"
+    Console().print(table)
+
+
+def reason(error: Exception) -> str:
+    """Our own message out of what Spark wraps around it."""
+    text = str(error)
+    for line in text.split("\n"):
+        name, colon, _message = line.strip().partition(": ")
+        if colon and name.startswith("windrow.errors."):
+            start = text.index(line) + len(line) - len(line.lstrip()) + len(name) + 2
+            end = text.find("\n SQLSTATE", start)
+            return text[start : end if end > 0 else len(text)].split("\n=== Streaming Query")[0].rstrip()
+    return text

@@ -1,0 +1,115 @@
+"""What ``run`` and ``explain`` share: the query file, and sources given as NAME=FORMAT:PATH."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from windrow.errors import DataError, QueryError, listing
+from windrow.language.builder import Stream, stream
+from windrow.language.sql import sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FORMATS = ("parquet", "json", "csv", "orc")
+
+QueryFile = Annotated[Path, typer.Argument(help="A file with one SQL query.", show_default=False)]
+Sources = Annotated[
+    list[str], typer.Option("--source", help="NAME=FORMAT:PATH; formats: parquet, json, csv, orc. Repeatable.")
+]
+ProgressOption = Annotated[
+    list[str], typer.Option("--progress", help="The progressing column; NAME=COLUMN for one source only. Repeatable.")
+]
+SlackOption = Annotated[
+    list[str] | None,
+    typer.Option("--slack", help="How late rows can be, as '3 seconds'; NAME=LENGTH for one source. Repeatable."),
+]
+PunctuationOption = Annotated[
+    list[str] | None, typer.Option("--punctuation", help="A column of markers instead of slack; NAME=COLUMN for one.")
+]
+ParseOption = Annotated[
+    list[str] | None, typer.Option("--parse", help="How to read progress values in text: iso8601 or a strptime format.")
+]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Per-source options as given on the command line."""
+
+    progress: list[str]
+    slack: list[str] | None = None
+    punctuation: list[str] | None = None
+    parse: list[str] | None = None
+
+    def of(self, name: str) -> dict[str, str | None]:
+        """The options of one source."""
+        progress = _pick(self.progress, name)
+        if progress is None:
+            raise QueryError(f"source {name!r} has no progressing column: give --progress COLUMN")
+        return {
+            "progress": progress,
+            "slack": _pick(self.slack, name),
+            "punctuation": _pick(self.punctuation, name),
+            "parse": _pick(self.parse, name),
+        }
+
+
+def _pick(values: list[str] | None, name: str) -> str | None:
+    """The value for this source: ``NAME=value`` wins over a bare one."""
+    found = None
+    for value in values or []:
+        owner, equals, rest = value.partition("=")
+        if not equals:
+            found = found or value
+        elif owner == name:
+            return rest
+    return found
+
+
+def query(text: str, sources: list[str], options: Options, spark: SparkSession, max_files: int) -> Stream:
+    """The query over streaming file sources."""
+    tables: dict[str, Stream] = {}
+    for given in sources:
+        name, kind, path = parts(given)
+        given_options = options.of(name)
+        data = reader(spark, kind, path, max_files)
+        tables[name] = stream(data, name=name, **given_options)  # type: ignore[arg-type]
+    return sql(text, **tables)
+
+
+def parts(given: str) -> tuple[str, str, str]:
+    """NAME, FORMAT and PATH of a --source."""
+    name, equals, rest = given.partition("=")
+    kind, colon, path = rest.partition(":")
+    if not (equals and colon and name and path):
+        raise QueryError(f"--source {given!r} is not NAME=FORMAT:PATH, as in packets=parquet:data/packets")
+    if kind not in FORMATS:
+        raise QueryError(f"--source {given!r}: unknown format {kind!r}; there are: {listing(FORMATS)}")
+    return name, kind, path
+
+
+def reader(spark: SparkSession, kind: str, path: str, max_files: int) -> DataFrame:
+    """A stream over a folder of files; the schema is that of the files already there."""
+    if "://" not in path and (not Path(path).exists() or not any(Path(path).rglob(f"*.{kind}*"))):
+        raise DataError(f"{path} has no {kind} files to take the schema from: put at least one there first")
+    batch = spark.read.option("header", "true").option("inferSchema", "true").format(kind).load(path)
+    options = {"header": "true", "maxFilesPerTrigger": str(max_files)}
+    return spark.readStream.schema(batch.schema).options(**options).format(kind).load(path)
+
+
+def log_file() -> Path:
+    """Where Spark's own messages go, so that they do not run through the output: $WINDROW_LOG, or a temporary file."""
+    return Path(os.environ.get("WINDROW_LOG") or Path(tempfile.gettempdir()) / f"windrow-{os.getpid()}.log")
+
+
+def read_query(path: Path) -> str:
+    """The text of a query file."""
+    if not path.is_file():
+        raise QueryError(f"there is no query file {path}")
+    return path.read_text()

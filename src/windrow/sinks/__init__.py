@@ -1,0 +1,1 @@
+"""Sinks of our own: what Spark has no exactly-once sink for."""

@@ -1,0 +1,230 @@
+"""Paned-WID: panes merged as windows close; results, lateness, promises, state and wake-up against the model."""
+
+import datetime as dt
+
+import numpy as np
+import polars as pl
+import pytest
+from harness import (
+    COUNTS,
+    SCHEMA,
+    SPECS,
+    WINDOWS,
+    Model,
+    Run,
+    assert_same,
+    careless,
+    check_promises,
+    check_replay,
+    check_wake,
+    truthful,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from windrow.operators import paned
+from windrow.progress import END, START
+from windrow.windows import Sliding, Tuple
+
+CHECK = settings(deadline=None, derandomize=True, max_examples=45)
+# Long enough for chunks of several panes.
+LONG = st.builds(
+    Sliding, range=st.integers(32, 100), slide=st.sampled_from([1, 2, 3, 7, 150]), origin=st.integers(-5, 5)
+)
+
+
+@CHECK
+@given(WINDOWS, truthful())
+def test_true_promises_release_what_recalc_says_each_window_once_and_in_time(window, steps):
+    assert check_replay("paned", window, steps) == 0
+
+
+@CHECK
+@given(WINDOWS, careless())
+def test_rows_in_a_released_window_are_counted_as_late_and_change_nothing(window, steps):
+    check_replay("paned", window, steps)
+
+
+@settings(CHECK, max_examples=25)
+@given(LONG, careless())
+def test_chunks_of_several_panes_change_nothing(window, steps):
+    check_replay("paned", window, steps)
+
+
+@settings(CHECK, max_examples=15)
+@given(WINDOWS, careless())
+def test_without_keys_there_is_one_group(window, steps):
+    check_replay("paned", window, steps, keys=())
+
+
+@settings(CHECK, max_examples=25)
+@given(WINDOWS, truthful(), st.sampled_from([1, 3, 10]))
+def test_blocks_of_groups_and_ranges_of_windows_change_nothing(window, steps, cells):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paned, "CELLS", cells)
+        check_replay("paned", window, steps)
+
+
+@CHECK
+@given(WINDOWS, truthful())
+def test_the_promise_on_window_ends_is_true_and_the_strongest(window, steps):
+    check_promises("paned", window, steps)
+
+
+@CHECK
+@given(WINDOWS, truthful())
+def test_wake_at_is_the_smallest_promise_that_releases_something(window, steps):
+    check_wake("paned", window, steps)
+
+
+def test_wake_at_does_not_count_panes_whose_windows_are_all_released():
+    """One row at 0 in windows of 48 panes, which are kept three to a chunk: at 48 its last window goes out."""
+    check_wake("paned", Sliding(48, 1), [([{"@t": 0, "k": "a", "x": 1, "f": None}], False), (48, False)])
+
+
+@settings(CHECK, max_examples=25)
+@given(st.one_of(WINDOWS, LONG), careless())
+def test_only_chunks_with_panes_of_open_windows_are_held(window, steps):
+    run = Run("paned", window, specs=COUNTS)
+    promised = START
+    for step, _ in steps:
+        if isinstance(step, list):
+            run.take(step)
+        else:
+            run.promise(step)
+            promised = max(promised, step)
+        width = run.operator.width
+        for name in set(run.operator.snapshot()) - {"closed"}:
+            chunk = int(name.split(".")[0])
+            last = window.origin + (chunk + 1) * width * window.pane - 1  # the last value of the chunk's last pane
+            assert any(window.end(w) > promised for w in window.wids(Tuple(last))) or last >= promised
+
+
+def test_a_row_is_kept_once_however_many_windows_it_is_in():
+    run = Run("paned", Sliding(1000, 1), specs=COUNTS)
+    run.take([{"@t": 0, "k": "a", "x": 1, "f": None}])
+    assert sum(f.height for name, f in run.operator.snapshot().items() if name != "closed") == 1
+
+
+def test_a_row_is_dropped_from_all_of_its_windows_if_one_of_them_is_released():
+    run = Run("paned", Sliding(10, 5), specs=COUNTS)
+    run.promise(5)
+    assert run.take([{"@t": 4, "k": "a", "x": 1, "f": None}]) == 1  # in [-5, 5), released, and in [0, 10), open
+    assert run.results(END) == {}
+
+
+def test_a_row_in_a_gap_is_neither_late_nor_kept():
+    run = Run("paned", Sliding(2, 5), specs=COUNTS)
+    run.promise(10)
+    assert run.take([{"@t": 1, "k": "a", "x": 1, "f": None}, {"@t": 11, "k": "a", "x": 1, "f": None}]) == 0
+    assert run.operator.state_bytes() == 0
+
+
+def test_a_promise_about_one_group_releases_nothing():
+    run = Run("paned", Sliding(5, 5), specs=COUNTS)
+    run.take([{"@t": 1, "k": "a", "x": 1, "f": None}])
+    assert run.promise(100, group=("a",)) == (None, None)
+    assert run.results(5) == {(0, ("a",)): {"n": 1, "s": 1}}
+
+
+def test_a_promise_that_says_nothing_new_gives_nothing():
+    run = Run("paned", Sliding(5, 5), specs=COUNTS)
+    assert run.promise(5) == (None, 10)
+    assert run.promise(5) == run.promise(9) == run.promise(-3) == (None, None)
+
+
+def test_an_empty_batch_is_nothing():
+    run = Run("paned", Sliding(5, 5), specs=COUNTS)
+    assert run.take([]) == 0
+    assert run.operator.changes() == {}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "day"),
+    [(pl.Date(), 1), (pl.Datetime("us"), 86_400_000_000), (pl.Datetime("us", "UTC"), 86_400_000_000)],
+)
+def test_window_bounds_have_the_type_of_the_progressing_column(dtype, day):
+    run = Run("paned", Sliding(2 * day, day), specs=COUNTS, dtype=dtype)
+    run.take([{"@t": -1, "k": "a", "x": 1, "f": None}])
+    frame, _ = run.promise(0)
+    assert frame.schema["window_start"] == frame.schema["window_end"] == dtype
+    assert frame["window_start"].cast(pl.Date).to_list() == [dt.date(1969, 12, 30)]
+    assert frame["window_end"].cast(pl.Date).to_list() == [dt.date(1970, 1, 1)]
+
+
+def test_a_hundred_thousand_windows_per_row():
+    run = Run("paned", Sliding(100_000, 1), specs=COUNTS)
+    run.take([{"@t": t, "k": k, "x": x, "f": None} for t, k, x in ((0, "a", 1), (50_000, "b", 2), (150_000, "a", 4))])
+    assert run.operator.state_bytes() < 1000
+    frame, _ = run.promise(END)
+    assert frame.height == 300_000  # every row alone in its group's windows: the two of "a" are too far apart to meet
+    ends = frame.group_by("k", "s").agg(pl.col("window_end").min().alias("first"), pl.col("window_end").max(), pl.len())
+    assert sorted(ends.rows()) == [
+        ("a", 1, 1, 100_000, 100_000),
+        ("a", 4, 150_001, 250_000, 100_000),
+        ("b", 2, 50_001, 150_000, 100_000),
+    ]
+
+
+def test_long_gaps_between_rows_cost_nothing():
+    run = Run("paned", Sliding(100_000, 1000), specs=COUNTS)
+    run.take([{"@t": t, "k": "a", "x": 1, "f": None} for t in (0, 10**15)])
+    assert len(run.results(END)) == 200
+
+
+@pytest.mark.parametrize("cells", [1, 50, 1000])
+def test_many_groups_are_slid_over_in_blocks(cells, monkeypatch):
+    rng = np.random.default_rng(7)
+    window, size = Sliding(12, 4), 400
+    rows = pl.DataFrame(
+        {
+            "@t": rng.integers(0, 60, size),
+            "k": [f"group {g}" for g in rng.integers(0, 90, size)],
+            "x": rng.integers(-5, 5, size),
+            "f": rng.random(size),
+        },
+        schema=SCHEMA,
+    )
+    model = Model(window)
+    model.take(rows.rows(named=True))
+    blocks = []
+    slid = paned.Paned._slide
+    monkeypatch.setattr(paned, "CELLS", cells)
+    monkeypatch.setattr(paned.Paned, "_slide", lambda self, *a: blocks.append(a[1].height) or slid(self, *a))
+    run = Run("paned", window)
+    run.take(rows)
+    assert_same(run.results(END), model.promise(END))
+    groups = rows["k"].n_unique()
+    assert max(blocks) < groups
+    assert sum(blocks) % groups == 0
+
+
+def test_no_block_is_larger_than_allowed_unless_a_single_window_is(monkeypatch):
+    monkeypatch.setattr(paned, "CELLS", 64)
+    shapes = []
+    slid = paned.Paned._slide
+    monkeypatch.setattr(paned.Paned, "_slide", lambda self, *a: shapes.append((a[1].height, a[4])) or slid(self, *a))
+    run = Run("paned", Sliding(8, 4), specs=COUNTS)
+    run.take([{"@t": t, "k": f"{g}", "x": 1, "f": None} for t in range(0, 300, 3) for g in range(5)])
+    assert len(run.results(END)) == 5 * 76
+    assert all(groups * panes <= 64 + run.operator.length for groups, panes in shapes)
+
+
+@pytest.mark.parametrize("value", [1e200, float("inf")])
+def test_the_variance_of_one_value_does_not_depend_on_the_panes_beside_it(value):
+    window = Sliding(4, 1)
+    rows = [{"@t": 1, "k": "a", "x": 1, "f": value}]
+    results = []
+    for kind in ("wid", "paned"):
+        run = Run(kind, window, specs=[("v", "var_pop", "f")])
+        run.take(rows)
+        frame, _ = run.promise(END)
+        results.append(frame["v"].to_list())
+    assert repr(results[0]) == repr(results[1])
+
+
+def test_all_aggregates_are_checked():
+    """The harness must not lose a part: sums, extremes and moments are merged in different ways."""
+    run = Run("paned", Sliding(5, 5), specs=SPECS)
+    assert {type(p).__name__ for p in run.aggregates.parts} == {"Fold", "Moments"}
+    assert {getattr(p, "how", "moments") for p in run.aggregates.parts} == {"sum", "min", "max", "moments"}
