@@ -5,12 +5,12 @@ from hypothesis import strategies as st
 
 from windrow.progress import END, START, Combined, Promises, Punctuation
 
-CHECK = settings(deadline=None, derandomize=True, max_examples=150)
+CHECK = settings(deadline=None, derandomize=True, max_examples=60)
 GROUPS = ["a", "b", ("c", None)]
 PROMISES = st.builds(Punctuation, st.integers(-6, 12), st.sampled_from([None, None, *GROUPS]))
 HISTORIES = st.lists(PROMISES, max_size=20)
 INPUTS = 3
-FEEDS = st.lists(st.tuples(st.integers(0, INPUTS - 1), PROMISES), max_size=40)
+FEEDS = st.lists(st.tuples(st.integers(0, INPUTS - 1), PROMISES), max_size=25)
 
 
 def strongest(history, group=None):

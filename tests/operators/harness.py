@@ -1,5 +1,6 @@
 """A window aggregate run call by call beside a model of it: what must come out at each call is known exactly."""
 
+import datetime as dt
 import math
 
 import polars as pl
@@ -223,3 +224,23 @@ def check_wake(kind, window, steps):
         frame, _ = in_time.promise(wake)
         freed = in_time.operator.state_bytes() < run.operator.state_bytes()
         assert frame is not None or freed
+
+
+KEYS = [
+    (pl.Float64(), [math.nan, 0.5, -0.5]),
+    (pl.Boolean(), [True, False]),
+    (pl.Date(), [dt.date(2020, 1, 1), dt.date(1969, 12, 31)]),
+    (pl.List(pl.Int64()), [[1, 2], [1], []]),
+]
+
+
+def check_keys(kind, dtype, keys):
+    """Values of any type are groups, NULL and NaN among them; equal ones meet across batches and restores."""
+    run = Run(kind, Sliding(4, 2), specs=COUNTS, schema={**SCHEMA, "k": dtype})
+    for key in [*keys, None]:
+        for t in (1, 0):
+            run.take([{"@t": t, "k": key, "x": 1, "f": None}])
+            run.restart()
+    frame, _ = run.promise(END)
+    found = sorted(repr((row["k"], row["window_end"], row["n"])) for row in frame.rows(named=True))
+    assert found == sorted(repr((key, end, 2)) for key in [*keys, None] for end in (2, 4))

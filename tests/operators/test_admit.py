@@ -60,8 +60,8 @@ def test_dates_are_days_since_1970():
     assert admit(days, pl.Date())[0] == [-1, 0, 18321]
 
 
-@pytest.mark.parametrize(("unit", "per_micro"), [("ms", None), ("us", 1), ("ns", 1000)])
-def test_timestamps_are_microseconds_whatever_their_unit(unit, per_micro):
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_timestamps_are_microseconds_whatever_their_unit(unit):
     moments = [dt.datetime(1960, 1, 1), dt.datetime(1970, 1, 1), dt.datetime(2020, 1, 1, 0, 0, 0, 5000)]
     values, aside = admit(moments, pl.Datetime(unit))
     assert values == [micros(str(m)) for m in moments]

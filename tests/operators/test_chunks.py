@@ -81,7 +81,7 @@ def test_successive_changes_add_up_to_the_snapshot(steps):
     assert chunks.changes() == {}
 
 
-@CHECK
+@settings(CHECK, max_examples=30)
 @given(st.lists(ENTRIES, max_size=20))
 def test_each_frame_is_at_least_twice_as_large_as_the_one_above_it(batches):
     chunks = Chunks(combine)

@@ -4,14 +4,14 @@ import datetime as dt
 
 import polars as pl
 import pytest
-from harness import COUNTS, WINDOWS, Run, careless, check_promises, check_replay, check_wake, truthful
+from harness import COUNTS, KEYS, WINDOWS, Run, careless, check_keys, check_promises, check_replay, check_wake, truthful
 from hypothesis import given, settings
 
 from windrow.operators.released import clipped
 from windrow.progress import END, START
 from windrow.windows import Sliding
 
-CHECK = settings(deadline=None, derandomize=True, max_examples=45)
+CHECK = settings(deadline=None, derandomize=True, max_examples=60)
 
 
 @CHECK
@@ -57,6 +57,11 @@ def test_only_open_windows_are_held(window, steps):
             promised = max(promised, step)
         held = {int(name.split(".")[0]) for name in run.operator.snapshot() if name != "closed"}
         assert all(window.end(w) > promised for w in held)
+
+
+@pytest.mark.parametrize(("dtype", "keys"), KEYS)
+def test_keys_of_any_type_null_and_nan_are_groups(dtype, keys):
+    check_keys("wid", dtype, keys)
 
 
 def test_a_row_is_dropped_from_all_of_its_windows_if_one_of_them_is_released():

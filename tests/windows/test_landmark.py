@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from windrow.windows import Landmark, Tuple
 
-CHECK = settings(deadline=None, derandomize=True, max_examples=100)
+CHECK = settings(deadline=None, derandomize=True, max_examples=50)
 WINDOWS = st.builds(Landmark, slide=st.integers(1, 30), origin=st.integers(-40, 40))
 TIMES = st.integers(-200, 200)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from windrow.windows import Partitioned, Sliding, Tuple
 from windrow.windows.partitioned import rank_array
 
-CHECK = settings(deadline=None, derandomize=True, max_examples=80)
+CHECK = settings(deadline=None, derandomize=True, max_examples=40)
 WINDOWS = st.builds(Partitioned, range=st.integers(1, 8), slide=st.integers(1, 8))
 PARTITIONS = ["x", "y", None]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from windrow.windows import Session, Tuple
 
-CHECK = settings(deadline=None, derandomize=True, max_examples=100)
+CHECK = settings(deadline=None, derandomize=True, max_examples=50)
 KEYS = ["x", "y", None]
 
 

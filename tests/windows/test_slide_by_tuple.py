@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from windrow.windows import SlideByTuple, Tuple
 
-CHECK = settings(deadline=None, derandomize=True, max_examples=100)
+CHECK = settings(deadline=None, derandomize=True, max_examples=50)
 WINDOWS = st.builds(
     SlideByTuple, range=st.integers(1, 15), slide=st.integers(1, 5), by=st.sampled_from(["row_num", "rank"])
 )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from windrow.windows import Sliding, Tuple
 
-CHECK = settings(deadline=None, derandomize=True, max_examples=100)
+CHECK = settings(deadline=None, derandomize=True, max_examples=50)
 WINDOWS = st.builds(Sliding, range=st.integers(1, 30), slide=st.integers(1, 30), origin=st.integers(-40, 40))
 TIMES = st.integers(-200, 200)
 

@@ -21,10 +21,7 @@ def explain(
     shards: Annotated[int | None, typer.Option(help="Parts of the state; default: one per core.")] = None,
 ) -> None:
     """Show the logical plan, and the physical plan with map side, exchange and shards, in words."""
-    from windrow.hosts.spark.session import session
-
     text = sources.read_query(query)
-    spark = session(log=sources.log_file())
-    built = sources.query(text, source, sources.Options(progress, slack, punctuation, parse), spark, 1)
-    typer.echo(built.explain(shards=shards))
-    spark.stop()
+    with sources.spark_session() as spark:
+        built = sources.query(text, source, sources.Options(progress, slack, punctuation, parse), spark, 1)
+        typer.echo(built.explain(shards=shards))

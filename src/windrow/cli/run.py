@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from pyspark.errors import PySparkException
 from rich.console import Console
 from rich.table import Table
 
 from windrow.cli import sources
-from windrow.cli.progress import COUNTS, follow
+from windrow.cli.progress import COUNTS, Totals, follow
 from windrow.errors import QueryError, WindrowError
 
 if TYPE_CHECKING:
@@ -47,31 +48,35 @@ def run(
 ) -> None:
     """Run a query continuously, or over what is there now (--once). Continue a run with its --checkpoint."""
     from windrow.hosts.spark import checkpoint as checkpoints
-    from windrow.hosts.spark.session import session
 
-    console = Console(stderr=True)
     text = sources.read_query(query)
     kept = checkpoint if checkpoint is not None else Path(tempfile.mkdtemp(prefix="windrow-"))
-    checkpoints.check(kept)
-    spark = session(log=sources.log_file(), **({"spark.sql.shuffle.partitions": shards} if shards else {}))
-    built = sources.query(text, source, sources.Options(progress, slack, punctuation, parse), spark, max_files)
-    started = [("results", _start(built.to_spark(shards), sink, kept, once))]
-    if bad_rows is not None:
-        side = kept.with_name(kept.name + "-bad-rows")
-        checkpoints.check(side)
-        started.append(("bad rows", _start(built.bad_rows(), bad_rows, side, once)))
+    side = kept.with_name(kept.name + "-bad-rows")
+    for folder in (kept, side):
+        checkpoints.check(folder)
+    options = sources.Options(progress, slack, punctuation, parse)
+    with sources.spark_session(**({"spark.sql.shuffle.partitions": shards} if shards else {})) as spark:
+        built = sources.query(text, source, options, spark, max_files)
+        started = [("results", _start(built.to_spark(shards), sink, kept, once))]
+        if bad_rows is not None:
+            started.append(("bad rows", _start(built.bad_rows(), bad_rows, side, once)))
+        total = _finish(started)
+    if as_json:
+        counts: dict[str, Any] = {name: total.counts[name] for name in COUNTS}
+        typer.echo(json.dumps({**counts, "batches": total.batches, "state_bytes": total.state_bytes}))
+
+
+def _finish(started: list[tuple[str, StreamingQuery]]) -> Totals:
+    """Follow the queries to their end; the totals are those of the first."""
     try:
-        totals = follow(started, console)
+        return follow(started, Console(stderr=True))[0]
     except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+    except PySparkException as error:
+        raise WindrowError(reason(error)) from None
+    finally:
         for _, running in started:
             running.stop()
-        raise typer.Exit(130) from None
-    except Exception as error:
-        raise WindrowError(reason(error)) from None
-    if as_json:
-        counts: dict[str, Any] = {name: totals[0].counts[name] for name in COUNTS}
-        typer.echo(json.dumps({**counts, "batches": totals[0].batches, "state_bytes": totals[0].state_bytes}))
-    spark.stop()
 
 
 def _start(frame: DataFrame, sink: str, checkpoint: Path, once: bool) -> StreamingQuery:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -101,6 +103,22 @@ def reader(spark: SparkSession, kind: str, path: str, max_files: int) -> DataFra
     batch = spark.read.option("header", "true").option("inferSchema", "true").format(kind).load(path)
     options = {"header": "true", "maxFilesPerTrigger": str(max_files)}
     return spark.readStream.schema(batch.schema).options(**options).format(kind).load(path)
+
+
+@contextmanager
+def spark_session(**conf: object) -> Iterator[SparkSession]:
+    """A session for one command; one that was there before is used and left running."""
+    from pyspark.sql import SparkSession
+
+    from windrow.hosts.spark.session import session
+
+    before = SparkSession.getActiveSession()
+    spark = session(log=log_file(), **conf)
+    try:
+        yield spark
+    finally:
+        if before is None:
+            spark.stop()
 
 
 def log_file() -> Path:

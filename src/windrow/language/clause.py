@@ -136,8 +136,8 @@ class _Clause:
         if name != progress:
             raise fail(
                 given,
-                f"the stream makes promises on {progress}, so windows over {name} would never close: use WA {progress}, "
-                f"or declare the stream with progress={name!r}",
+                f"the stream makes promises on {progress}, so windows over {name} would never close: "
+                f"use WA {progress}, or declare the stream with progress={name!r}",
                 self.sql,
             )
         return schema[name]

@@ -56,7 +56,8 @@ def sql(query: str, **tables: Stream) -> Stream:
 
     >>> from windrow.language.builder import stream
     >>> packets = stream([{"ts": 1, "ip": "a"}, {"ts": 2, "ip": "a"}], progress="ts")
-    >>> sql("SELECT ip, count(*) AS n FROM packets [RANGE 4, SLIDE 4, WA ts] GROUP BY ip", packets=packets).collect().rows()
+    >>> query = "SELECT ip, count(*) AS n FROM packets [RANGE 4, SLIDE 4, WA ts] GROUP BY ip"
+    >>> sql(query, packets=packets).collect().rows()
     [('a', 0, 4, 2)]
     """
     named = {name: _named(table, name) for name, table in tables.items()}

@@ -1,7 +1,20 @@
 """Test your own queries: transcripts that run on every host, and replays under random arrival against an oracle."""
 
+from windrow.testing.crash import after_file, run_until
 from windrow.testing.oracle import oracle
 from windrow.testing.replay import Mismatch, compare, replay
 from windrow.testing.transcripts import Transcript, load, run_batch, run_local, run_spark
 
-__all__ = ["Mismatch", "Transcript", "compare", "load", "oracle", "replay", "run_batch", "run_local", "run_spark"]
+__all__ = [
+    "Mismatch",
+    "Transcript",
+    "after_file",
+    "compare",
+    "load",
+    "oracle",
+    "replay",
+    "run_batch",
+    "run_local",
+    "run_spark",
+    "run_until",
+]

@@ -17,7 +17,7 @@ from windrow.operators.operator import PROGRESS
 from windrow.testing.oracle import oracle
 
 
-class Mismatch(AssertionError):
+class Mismatch(AssertionError):  # noqa: N818 (it reads as what it is)
     """A replay gave other rows than the oracle; the message shows which, and the seed that repeats it."""
 
 

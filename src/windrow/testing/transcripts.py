@@ -215,7 +215,7 @@ def _has_slack(transcript: Transcript) -> bool:
 
 
 def _write_files(transcript: Transcript, folder: Path) -> list[int]:
-    """A file per micro-batch in every stream's folder; returns for each step the last micro-batch that belongs to it."""
+    """A file per micro-batch in every stream's folder; returns for each step the last micro-batch up to it."""
     moments, batch = [], -1
     for step in transcript.steps:
         if {"input", "punctuation", "end"} & set(step) and not ("end" in step and _has_slack(transcript)):

@@ -1,0 +1,21 @@
+"""One Spark session for all tests that need one: it costs ten seconds to start."""
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory):
+    import windrow as wr
+
+    folder = tmp_path_factory.mktemp("spark")
+    session = wr.session(
+        "windrow-tests",
+        log=folder / "spark.log",
+        **{
+            "spark.sql.warehouse.dir": folder / "warehouse",
+            "spark.sql.shuffle.partitions": 2,
+            "spark.sql.session.timeZone": "America/New_York",  # nothing may depend on it
+        },
+    )
+    yield session
+    session.stop()
