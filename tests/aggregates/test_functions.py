@@ -109,7 +109,7 @@ def test_every_function_of_integers_equals_recalc_whole_and_from_parts(rows, cut
     check(rows, specs, aggregates, whole, parts)
 
 
-@CHECK
+@settings(CHECK, max_examples=80)
 @given(rows_of(FLOATS), CUTS)
 def test_every_function_of_doubles_equals_recalc_whole_and_from_parts(rows, cuts):
     aggregates, frame = partials(FLOAT64), frame_of(rows, FLOAT64)

@@ -125,7 +125,7 @@ def rate(name: str, frame: DataFrame, folder: Path) -> float:
     query.awaitTermination()
     batches = [p for p in query.recentProgress if p.numInputRows][1:]
     milliseconds = sum(p.durationMs["triggerExecution"] for p in batches)
-    return 1000 * sum(p.numInputRows for p in batches) / milliseconds
+    return float(1000 * sum(p.numInputRows for p in batches) / milliseconds)
 
 
 def _agree(folder: Path, ratio: int) -> bool:

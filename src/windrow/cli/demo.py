@@ -126,7 +126,7 @@ def _fresh(running: Running) -> Table | Text:
     results = read_committed(running.out)
     if not results.height:
         return Text(f"{running.name}: no window is closed yet")
-    last = results["window_end"].max()
+    last: Any = results["window_end"].max()
     shown = results.sort("window_end", "n", descending=True).head(5)
     columns = [c for c in ("src_ip", "window_start", "window_end", "n") if c in shown.columns]
     table = Table(*columns, title=f"{running.name}, newest window ends at {last:%H:%M}")

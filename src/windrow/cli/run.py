@@ -55,7 +55,7 @@ def run(
     for folder in (kept, side):
         checkpoints.check(folder)
     options = sources.Options(progress, slack, punctuation, parse)
-    with sources.spark_session(**({"spark.sql.shuffle.partitions": shards} if shards else {})) as spark:
+    with sources.spark_session(shards) as spark:
         built = sources.query(text, source, options, spark, max_files)
         started = [("results", _start(built.to_spark(shards), sink, kept, once))]
         if bad_rows is not None:

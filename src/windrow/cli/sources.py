@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -106,14 +106,15 @@ def reader(spark: SparkSession, kind: str, path: str, max_files: int) -> DataFra
 
 
 @contextmanager
-def spark_session(**conf: object) -> Iterator[SparkSession]:
+def spark_session(shards: int | None = None) -> Iterator[SparkSession]:
     """A session for one command; one that was there before is used and left running."""
     from pyspark.sql import SparkSession
 
     from windrow.hosts.spark.session import session
 
     before = SparkSession.getActiveSession()
-    spark = session(log=log_file(), **conf)
+    settings: dict[str, Any] = {"spark.sql.shuffle.partitions": shards} if shards else {}
+    spark = session(log=log_file(), **settings)
     try:
         yield spark
     finally:

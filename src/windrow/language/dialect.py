@@ -11,7 +11,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.parsers.spark import SparkParser
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 CLAUSE = "windrow_clause"  # the argument of a table or subquery that holds its window clause
 UNIONED = "windrow_union"  # the further tables of a FROM a UNION b
@@ -56,7 +56,7 @@ class WindrowParser(SparkParser):
 
     def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
         items, excluded = super()._parse_projections()
-        return ([*items, self._parse_clause()], excluded) if self._at_clause() else (items, excluded)
+        return ([*items, self._parse_stream_window()], excluded) if self._at_clause() else (items, excluded)
 
     def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         this = super()._parse_table(*args, **kwargs)
@@ -71,7 +71,7 @@ class WindrowParser(SparkParser):
                 return this
             this.append(UNIONED, other)
         if self._at_clause():
-            this.set(CLAUSE, self._parse_clause())
+            this.set(CLAUSE, self._parse_stream_window())
             if not this.args.get("alias") and (alias := self._parse_table_alias()):
                 this.set("alias", alias)
             for join in self._parse_joins() if kwargs.get("joins") else ():
@@ -87,12 +87,12 @@ class WindrowParser(SparkParser):
             after = self._tokens[self._index + 2]
         return after.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
 
-    def _parse_clause(self) -> WindowClause:
+    def _parse_stream_window(self) -> WindowClause:
         clause = WindowClause()
         start = self._curr
         self._advance()
         while True:
-            self._parse_parameter(clause)
+            self._parse_window_parameter(clause)
             if not self._match(TokenType.COMMA):
                 break
         if self._curr.token_type != TokenType.R_BRACKET:
@@ -101,7 +101,7 @@ class WindrowParser(SparkParser):
         self._advance()
         return clause
 
-    def _parse_parameter(self, clause: WindowClause) -> None:
+    def _parse_window_parameter(self, clause: WindowClause) -> None:
         word = self._curr.text.upper()
         name = {"WATTR": "wa", "ROWS": "range"}.get(word, word.lower())
         if word not in PARAMETERS:
@@ -111,24 +111,24 @@ class WindrowParser(SparkParser):
             self.raise_error(f"{word} is given twice in the window clause")
         self._advance()
         if name in ("range", "slide", "tumbling", "session"):
-            length = self._parse_length()
+            length = self._parse_window_length()
             if word == "ROWS" and not length.args.get("unit"):
                 length.set("unit", exp.var("ROWS"))
             clause.set(name, length)
         elif name == "pa" and self._match(TokenType.L_PAREN):
-            clause.set(name, self._parse_csv(self._parse_attribute))
+            clause.set(name, self._parse_csv(self._parse_window_attribute))
             self._match_r_paren()
         elif name == "sattr" and self._curr.text.upper() == "RANK":
             self._advance()
             self._match_l_paren()
-            clause.set(name, self._parse_attribute())
+            clause.set(name, self._parse_window_attribute())
             clause.set("rank", exp.true())
             self._match_r_paren()
         else:
-            attribute = self._parse_attribute()
+            attribute = self._parse_window_attribute()
             clause.set(name, [attribute] if name == "pa" else attribute)
 
-    def _parse_attribute(self) -> exp.Identifier:
+    def _parse_window_attribute(self) -> exp.Identifier:
         """A column; the thesis's ``row-num`` is ours ``row_num``."""
         token = self._curr
         if token.token_type in (TokenType.R_BRACKET, TokenType.COMMA, TokenType.NUMBER):
@@ -142,7 +142,7 @@ class WindrowParser(SparkParser):
         found.meta.update({"start": token.start, "end": end})
         return found
 
-    def _parse_length(self) -> WindowLength:
+    def _parse_window_length(self) -> WindowLength:
         start = self._curr
         self._match(TokenType.INTERVAL)
         negative = "-" if self._match(TokenType.DASH) else ""

@@ -167,7 +167,8 @@ class _Planner:
         return _Grouped(self, select, items, clause, node).plan()
 
     def _plain(self, select: exp.Select, items: list[exp.Expr], node: Node) -> Node:
-        for tree in [*items, *(select.args.get(p) for p in ("group", "having") if select.args.get(p))]:
+        grouping = [t for p in ("group", "having") if (t := select.args.get(p)) is not None]
+        for tree in [*items, *grouping]:
             if isinstance(tree, (exp.Group, exp.Having)) or self.aggregates(tree):
                 raise fail(
                     tree,

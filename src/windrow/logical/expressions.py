@@ -17,6 +17,7 @@ from polars.exceptions import PolarsError
 from sqlglot import exp
 
 from windrow.errors import QueryError, listing, underline
+from windrow.operators.admit import iso_timestamp
 
 Schema = Mapping[str, pl.DataType]
 
@@ -157,17 +158,12 @@ class _Translator:
         return expr.cast(pl.Int64) if dtype_of(node, self.schema, self.sql).is_integer() else expr
 
     def _temporal(self, literal: exp.Expr, dtype: pl.DataType) -> pl.Expr:
-        value = pl.Series([literal.name])
-        try:
-            if isinstance(dtype, pl.Datetime):
-                parsed = value.str.to_datetime(time_unit="us")
-                zone = parsed.dtype.time_zone if isinstance(parsed.dtype, pl.Datetime) else None
-                if dtype.time_zone and not zone:
-                    parsed = parsed.dt.replace_time_zone("UTC")
-                return pl.lit(parsed.cast(dtype)).first()
-            return pl.lit(value.str.to_date()).first()
-        except PolarsError:
-            raise fail(literal, f"{literal.name!r} is not a {dtype}", self.sql) from None
+        value = pl.select(iso_timestamp(pl.lit(literal.name))).to_series()
+        if value[0] is None:
+            raise fail(literal, f"{literal.name!r} is not a timestamp or date", self.sql)
+        zoned = isinstance(dtype, pl.Datetime) and dtype.time_zone is not None
+        found = value if zoned else value.dt.replace_time_zone(None)
+        return pl.lit(found.cast(dtype)).first()
 
     def column(self, node: exp.Expr) -> pl.Expr:
         return pl.col(node.name)
@@ -192,9 +188,8 @@ class _Translator:
         if target.is_temporal() and dtype_of(node.this, self.schema, self.sql) == pl.String:
             if target == pl.Date:
                 return inner.str.to_date(strict=False)
-            parsed = inner.str.to_datetime(time_unit="us", strict=False)
             zoned = isinstance(target, pl.Datetime) and target.time_zone is not None
-            return parsed.dt.replace_time_zone("UTC") if zoned else parsed
+            return iso_timestamp(inner) if zoned else iso_timestamp(inner).dt.replace_time_zone(None)
         return inner.cast(target, strict=False)
 
     def case(self, node: exp.Expr) -> pl.Expr:

@@ -9,6 +9,8 @@ from windrow.progress import Punctuation
 
 REASON = "reason"
 NULL_PROGRESS = "the progress value is NULL"
+ISO_ZONED = ("%+", "%Y-%m-%dT%H:%M:%S%.f%z")
+ISO_BARE = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M")
 UNPARSABLE = "the progress value cannot be parsed"
 
 
@@ -20,6 +22,22 @@ def physical(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     if isinstance(dtype, pl.Datetime):
         return column.dt.cast_time_unit("us").to_physical().cast(pl.Int64)
     return column.to_physical().cast(pl.Int64, strict=False)
+
+
+def iso_timestamp(text: pl.Expr) -> pl.Expr:
+    """Each text by itself as an instant in UTC, or NULL. A zone is optional; without one the text is UTC.
+
+    Polars would guess one format from the first value, and call every other format unreadable.
+
+    >>> texts = pl.DataFrame({"s": ["2024-01-01T10:00:00+02:00", "2024-01-01 08:00:00.5", "2024-01-01", "soon"]})
+    >>> texts.select(iso_timestamp(pl.col("s")).dt.strftime("%d %H:%M:%S%.3f"))["s"].to_list()
+    ['01 08:00:00.000', '01 08:00:00.500', '01 00:00:00.000', None]
+    """
+    joined = text.str.strip_chars().str.replace(r"^(\d{4}-\d\d-\d\d) ", "${1}T")
+    zoned = [joined.str.to_datetime(f, time_unit="us", time_zone="UTC", strict=False) for f in ISO_ZONED]
+    bare = [joined.str.to_datetime(f, time_unit="us", strict=False).dt.replace_time_zone("UTC") for f in ISO_BARE]
+    day = joined.str.to_date("%Y-%m-%d", strict=False).cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+    return pl.coalesce(*zoned, *bare, day)
 
 
 class Admit(Stateless):
@@ -57,9 +75,6 @@ class Admit(Stateless):
         if self.parse is None:
             return column
         if self.parse == "iso8601":
-            # A zone designator is optional; without one the text is UTC.
-            zoned = column.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
-            bare = column.str.to_datetime(time_unit="us", strict=False).dt.replace_time_zone("UTC")
-            return zoned.fill_null(bare)
+            return iso_timestamp(column)
         parsed = column.str.to_datetime(self.parse, time_unit="us", strict=False)
         return parsed.dt.convert_time_zone("UTC") if "%z" in self.parse else parsed.dt.replace_time_zone("UTC")

@@ -30,6 +30,8 @@ import yaml
 
 from windrow.errors import DataError, WindrowError
 from windrow.hosts.local import LocalRun
+from windrow.hosts.spark.compile import METRICS
+from windrow.hosts.spark.schema import to_dataframe
 from windrow.language.builder import Stream, stream
 from windrow.language.sql import sql
 from windrow.operators.admit import physical
@@ -101,7 +103,7 @@ def load(path: str | Path) -> list[Transcript]:
 
 def frame(rows: list[list[Any]], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
     """Rows as written in YAML, as a frame."""
-    columns = list(zip(*rows, strict=True)) if rows else [[] for _ in schema]
+    columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) or [() for _ in schema]
     return pl.DataFrame([_series(n, list(v), t) for (n, t), v in zip(schema.items(), columns, strict=True)])
 
 
@@ -150,7 +152,7 @@ def run_batch(transcript: Transcript, spark: SparkSession | None = None) -> None
         return
     data: dict[str, Any] = {n: transcript.inputs(n) for n in transcript.streams}
     if spark is not None:
-        data = {n: spark.createDataFrame(f.to_arrow()) for n, f in data.items()}
+        data = {n: to_dataframe(spark, f) for n, f in data.items()}
     query = transcript.build(data, None)
     rows = [row for step in transcript.steps for row in step.get("expect") or []]
     compare(query.collect(), frame(rows, query.schema), f"{transcript.name}, as a batch")
@@ -173,8 +175,8 @@ def run_spark(transcript: Transcript, spark: SparkSession, folder: Path) -> None
     running = writer.trigger(availableNow=True).start()
     running.awaitTermination()
     for progress in running.recentProgress:
-        metrics = (progress.observedMetrics or {}).get("windrow")
-        for name in counts if metrics else ():
+        metrics: Any = (progress.observedMetrics or {}).get(METRICS)
+        for name in counts if metrics is not None else ():
             counts[name] += metrics[name] or 0
         history[progress.batchId] = dict(counts)
     _check_micro_batches(transcript, query, moments, by_batch, history)
@@ -195,7 +197,7 @@ def _check_micro_batches(
             if "end" in _since(transcript.steps, number) and _has_slack(transcript):
                 return  # only a promise ends a stream, and slack makes none
             frames = [f for b in range(done + 1, batch + 1) for f in by_batch.get(b, [])]
-            found = pl.concat([empty, *(f.cast(empty.schema) for f in frames)])  # type: ignore[arg-type]
+            found = pl.concat([empty, *(f.cast(empty.schema) for f in frames)])
             compare(found, frame(step["expect"] or [], query.schema), f"{transcript.name} on Spark, step {number}")
             done = batch
         markers = sum(len(s.get("punctuation") or {}) for s in transcript.steps[: number + 1])

@@ -11,6 +11,7 @@ import pyarrow as pa
 from windrow.hosts.frames import normal_type
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 
@@ -30,6 +31,12 @@ def to_spark(schema: Mapping[str, pl.DataType]) -> tuple[StructType, pa.Schema]:
     arrow = pl.DataFrame(schema=dict(schema)).to_arrow().schema
     spark = from_arrow_schema(pa.schema([(f.name, _signed(f.type)) for f in arrow]))
     return spark, to_arrow_schema(spark, timezone="UTC")
+
+
+def to_dataframe(spark: SparkSession, frame: pl.DataFrame) -> DataFrame:
+    """A Spark DataFrame of the same types; Spark by itself would read timestamps without a zone as local time."""
+    types, arrow = to_spark(frame.schema)
+    return spark.createDataFrame(frame.to_arrow().cast(arrow), types)
 
 
 def _signed(dtype: pa.DataType) -> pa.DataType:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from windrow.hosts.spark import java
 
@@ -24,7 +24,7 @@ NEEDED = {
 
 
 def session(
-    app: str = "windrow", master: str | None = None, log: str | Path | None = None, **conf: object
+    app: str = "windrow", master: str | None = None, log: str | Path | None = None, **conf: Any
 ) -> SparkSession:
     """A Spark session with good defaults for Windrow: ``local[*]`` unless ``master`` or SPARK_MASTER says otherwise.
 

@@ -1,0 +1,5 @@
+"""``python -m windrow.cli``."""
+
+from windrow.cli import main
+
+main()

@@ -1,0 +1,56 @@
+"""The driver dies by SIGKILL again and again; the result is that of a run that was never disturbed."""
+
+import random
+import sys
+
+import polars as pl
+import pytest
+
+from windrow.sinks.parquet import read_committed
+from windrow.sources.links import Link, packets, write
+from windrow.testing import after_file, compare, run_until
+
+QUERY = """SELECT src_ip, count(*) AS n, max(len) AS longest, avg(len) AS mean
+FROM main [RANGE 4 MINUTES, SLIDE 1 MINUTE, WA ts] WHERE len > 60 GROUP BY src_ip"""
+MINUTES = 16
+KILLS = 6
+
+
+def command(folder, name):
+    return [
+        *(sys.executable, "-m", "windrow.cli", "run", str(folder / "query.sql")),
+        *("--source", f"main=parquet:{folder / 'main'}", "--progress", "ts", "--slack", "3.2 seconds"),
+        *("--sink", f"parquet:{folder / name}", "--checkpoint", str(folder / f"{name}-state")),
+        *("--once", "--max-files", "1"),
+    ]
+
+
+@pytest.mark.spark
+def test_killed_six_times_nothing_is_lost_doubled_or_changed(tmp_path):
+    link = Link("main", rate=60, hosts=20, band=3.2)
+    rows = packets(link, MINUTES * 60)
+    write(rows, tmp_path / "main", step=60)
+    (tmp_path / "query.sql").write_text(QUERY)
+    state = tmp_path / "killed-state"
+    rng = random.Random(7)
+    kills = 0
+    for _ in range(KILLS):
+        # In the middle of a micro-batch (its offsets are logged, its commit is not), or just after its commit.
+        log = rng.choice(["offsets", "offsets", "commits"])
+        after = max((int(p.name) for p in (state / log).glob("[0-9]*")), default=-1)
+        moment = after_file(state / log / str(after + rng.choice([1, 2])), seconds=rng.uniform(0, 0.9))
+        kills += run_until(command(tmp_path, "killed"), moment)
+    assert kills >= 5
+    assert not run_until(command(tmp_path, "killed"), lambda: False)
+    assert not run_until(command(tmp_path, "undisturbed"), lambda: False)
+    killed, undisturbed = (read_committed(tmp_path / name) for name in ("killed", "undisturbed"))
+    compare(killed, undisturbed, "killed")
+    assert killed.select("src_ip", "window_end").is_unique().all()
+    assert killed["n"].sum() == expected_count(rows)
+
+
+def expected_count(rows):
+    """Each row counts once in each of its four windows, as far as the last promise closes them."""
+    ends = rows.filter(pl.col("len") > 60)["ts"].to_physical() // 60_000_000
+    promised = (rows["ts"].to_physical().max() - 3_200_000) // 60_000_000
+    return sum(((ends + i) <= promised).sum() for i in range(1, 5))
