@@ -13,6 +13,7 @@ from windrow.errors import (  # noqa: E402
     ResultError,
     WindrowError,
 )
+from windrow.hosts.spark.checkpoint import check as check_checkpoint  # noqa: E402
 from windrow.hosts.spark.session import session  # noqa: E402
 from windrow.language.builder import Stream, stream  # noqa: E402
 from windrow.language.functions import (  # noqa: E402
@@ -40,6 +41,7 @@ __all__ = [
     "Stream",
     "WindrowError",
     "avg",
+    "check_checkpoint",
     "count",
     "max",
     "min",

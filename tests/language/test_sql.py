@@ -83,6 +83,12 @@ def test_expressions_over_aggregates_aliases_and_having(tables):
     assert found.select("ip", "mean", "spread").rows() == [("A", 4.0, 8), ("B", 5.0, 8)]
 
 
+def test_aggregates_and_functions_that_sqlglot_has_no_class_for(tables):
+    query = "SELECT mean(len) AS m, std(len) AS s, var(len) AS v, max(year(ts)) AS y FROM Main1 [TUMBLING 10 minutes]"
+    found = wr.sql(query, **tables).collect().select("m", "s", "v", "y").rows()[0]
+    assert found == pytest.approx((4.5, 55**0.5 / 6**0.5, 55 / 6, 2024))
+
+
 def test_columns_come_as_listed_when_the_window_bounds_are_listed(tables):
     query = "SELECT count(*) AS n, window_end, srcIP AS ip FROM Main1 [TUMBLING 10 minutes] GROUP BY srcIP"
     assert wr.sql(query, **tables).collect().columns == ["n", "window_end", "ip"]

@@ -26,7 +26,7 @@ COUNTS = (("n", "count", None), ("s", "sum", "x"))
 WINDOWS = st.builds(Sliding, range=st.integers(1, 20), slide=st.integers(1, 25), origin=st.integers(-5, 5))
 ROWS = st.fixed_dictionaries(
     {
-        "@t": st.integers(-40, 40),
+        "@t": st.integers(-25, 25),
         "k": st.sampled_from(["a", "b", None]),
         "x": st.sampled_from([None, 0, 1, -7, 3, 2**55]),
         "f": st.sampled_from([None, 1.5, -2.25, math.nan, math.inf, -math.inf]),
@@ -45,7 +45,7 @@ def truthful(draw):
         steps.append((rows[:size], draw(st.booleans())))
         rows = rows[size:]
         if draw(st.booleans()):
-            low = min((row["@t"] for row in rows), default=50)
+            low = min((row["@t"] for row in rows), default=30)
             steps.append((low - draw(st.integers(0, 3)), draw(st.booleans())))
     return [*steps, (END, draw(st.booleans()))]
 
@@ -54,7 +54,7 @@ def truthful(draw):
 def careless(draw):
     """Steps with promises that later rows may break."""
     batches = st.lists(ROWS, min_size=1, max_size=6)
-    steps = draw(st.lists(st.one_of(batches, batches, st.integers(-45, 45)), max_size=10))
+    steps = draw(st.lists(st.one_of(batches, batches, st.integers(-30, 30)), max_size=10))
     return [(step, draw(st.booleans())) for step in [*steps, END]]
 
 

@@ -138,11 +138,8 @@ class Sum(Aggregate):
         return self._column(state, self._null_if_empty(total))
 
     def _overflow(self, state: pl.DataFrame) -> str:
-        where = {c: state[c][0] for c in state.columns if ":" not in c and c != ROWS}
-        return (
-            f"sum({self.arg}) AS {self.name} does not fit into 64 bits at {where}: "
-            f"sum a DOUBLE instead, as in sum(CAST({self.arg} AS DOUBLE))"
-        )
+        where = {c: state[c][0] for c in state.columns if ":" not in c and c[0] != "@" and c != ROWS}
+        return f"the sum {self.name!r} does not fit into 64 bits at {where}: sum a DOUBLE instead (CAST its argument)"
 
 
 @dataclass(frozen=True)

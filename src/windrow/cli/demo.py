@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from windrow.cli.progress import Totals
+from windrow.errors import DataError
 from windrow.language.builder import Stream, stream
 from windrow.language.sql import sql
 from windrow.sinks.parquet import read_committed
@@ -59,6 +60,8 @@ def demo(
 
     console = Console()
     began = time.perf_counter()
+    if out is not None and out.exists() and any(out.iterdir()):
+        raise DataError(f"{out} is not empty: the demo wants a folder of its own")
     folder = out or Path(tempfile.mkdtemp(prefix="windrow-demo-"))
     folder.mkdir(parents=True, exist_ok=True)
     traffic = {link.name: packets(link, minutes * 60, seed) for link in LINKS}

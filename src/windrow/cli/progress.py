@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from windrow.hosts.spark.compile import METRICS
+from windrow.hosts.spark.exchange import METRICS
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery

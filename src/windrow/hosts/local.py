@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import date, datetime
 from typing import Any
 
 import polars as pl
 
+from windrow.errors import QueryError, listing
+from windrow.hosts.frames import to_frame
+from windrow.operators.admit import REASON, UNPARSABLE, iso_timestamp, physical
 from windrow.operators.operator import Item, Side, State
 from windrow.planner import Plan, whole_graph
 from windrow.progress import END, Punctuation
+
+Value = int | str | date | datetime  # a point on a progressing attribute
 
 
 class LocalRun:
@@ -26,17 +32,25 @@ class LocalRun:
         self.counts = {"rows_in": 0, "rows_bad": 0, "rows_late": 0, "rows_out": 0}
         self.promised: int | None = None
 
-    def push(self, source: str, rows: pl.DataFrame) -> LocalRun:
-        """Rows of one source."""
-        self.counts["rows_in"] += rows.height
-        for port in self._ports(source):
-            self._take(self.graph.on_batch(port, rows))
+    def push(self, source: str, rows: Any) -> LocalRun:
+        """Rows of one source: dicts, Arrow, pandas or Polars."""
+        ports = self._ports(source)
+        scan = self.plan.scans()[ports[0]]
+        frame, misfits = to_frame(rows, scan.progress)
+        self.counts["rows_in"] += frame.height + misfits.height
+        if misfits.height:
+            marked = misfits.with_columns(pl.lit(UNPARSABLE).alias(REASON))
+            self._take([Side("bad", misfits.height, marked)])
+        for port in ports:
+            self._take(self.graph.on_batch(port, frame))
         return self
 
-    def promise(self, source: str, value: int) -> LocalRun:
-        """Every later row of this source has at least this progress value (an integer, as in ``@t``)."""
+    def promise(self, source: str, at: Value) -> LocalRun:
+        """Every later row of this source has at least this progress value."""
         for port in self._ports(source):
-            self._take(self.graph.on_punctuation(port, Punctuation(value)))
+            scan = self.plan.scans()[port]
+            given = value(at, scan.schema[scan.progress], "the promise")
+            self._take(self.graph.on_punctuation(port, Punctuation(given)))
         return self
 
     def end(self) -> LocalRun:
@@ -66,7 +80,10 @@ class LocalRun:
         return self.graph.state_bytes()
 
     def _ports(self, source: str) -> list[int]:
-        return [port for port, scan in enumerate(self.plan.scans()) if scan.name == source]
+        scans = self.plan.scans()
+        if found := [port for port, scan in enumerate(scans) if scan.name == source]:
+            return found
+        raise QueryError(f"the query has no source {source!r}; there are: {listing({s.name for s in scans})}")
 
     def _take(self, items: Iterable[Item]) -> None:
         for item in items:
@@ -79,6 +96,27 @@ class LocalRun:
             elif item.height:
                 self.counts["rows_out"] += item.height
                 self._results.append(item)
+
+
+def value(at: Value, dtype: pl.DataType, what: str) -> int:
+    """A point on the progressing attribute as an integer, from whatever its column holds.
+
+    >>> from datetime import date
+    >>> value(date(1970, 1, 3), pl.Date(), "origin"), value(7, pl.Int64(), "origin")
+    (2, 7)
+    """
+    if isinstance(at, int):
+        return at
+    point = pl.select(pl.lit(at)).to_series()
+    if point.dtype == pl.String:
+        point = pl.select(iso_timestamp(pl.lit(at))).to_series()
+    temporal = isinstance(dtype, (pl.Datetime, pl.Date)) and point.dtype.is_temporal()
+    if not temporal or point[0] is None:
+        raise QueryError(f"{what} {at!r} does not fit a column of type {dtype}")
+    if isinstance(point.dtype, pl.Datetime) and point.dtype.time_zone is not None:
+        point = point.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    target = pl.Date() if dtype == pl.Date else pl.Datetime("us")
+    return int(point.cast(target).to_frame("at").select(physical(pl.col("at"), target)).item())
 
 
 def collect(plan: Plan, sources: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

@@ -12,6 +12,7 @@ from sqlglot import exp
 from windrow.errors import DataError, PlanError, QueryError, listing
 from windrow.hosts import local
 from windrow.hosts.frames import normal_type, to_frame
+from windrow.hosts.local import Value, value
 from windrow.language.functions import AggregateExpr
 from windrow.language.lengths import Length, length
 from windrow.logical import expressions
@@ -102,7 +103,7 @@ def _stream(
     if punctuation is not None:
         if slack is not None:
             raise QueryError("give either slack or punctuation: two sources of promises would contradict each other")
-        if normal_type(schema[punctuation]) != normal_type(dtype):
+        if schema[punctuation] != pl.Null and normal_type(schema[punctuation]) != normal_type(dtype):
             raise QueryError(
                 f"punctuation={punctuation!r} is of type {schema[punctuation]}, {progress!r} of type {dtype}"
             )
@@ -161,10 +162,11 @@ class Stream:
         return Stream(united([self.node, *(o.node for o in others)]), sources)
 
     def window(
-        self, range: Length, slide: Length | None = None, *, origin: int = 0, using: str | None = None
+        self, range: Length, slide: Length | None = None, *, origin: Value | None = None, using: str | None = None
     ) -> Windowed:
         """Windows of length ``range``, a new one every ``slide`` (default: tumbling, every ``range``).
 
+        Windows end at ``origin`` plus multiples of ``slide``; the origin is the start of 1970, UTC, unless given.
         ``using`` forces a physical algorithm: "paned" or "wid".
         """
         if self.node.progress is None:
@@ -172,7 +174,7 @@ class Stream:
         dtype = self.node.schema[self.node.progress]
         size = length(range, dtype, "range")
         step = size if slide is None else length(slide, dtype, "slide")
-        return Windowed(self, Sliding(size, step, origin), using)
+        return Windowed(self, Sliding(size, step, 0 if origin is None else value(origin, dtype, "origin")), using)
 
     def _resolved(self, text: str) -> exp.Expr:
         return expressions.resolve(expressions.parse(text), self.node.schema, text)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import sqlglot
 from sqlglot import exp
 
+from windrow.aggregates import FUNCTIONS as AGGREGATES
 from windrow.errors import PlanError, QueryError, listing, underline
 from windrow.language.builder import UNNAMED, Source, Stream
 from windrow.language.clause import shape
@@ -193,7 +194,7 @@ class _Planner:
 
     def aggregates(self, tree: exp.Expr) -> list[exp.Expr]:
         """The aggregate calls in a tree."""
-        return list(tree.find_all(exp.AggFunc))
+        return [node for node in tree.walk() if is_aggregate(node)]
 
     def _no_aggregates(self, tree: exp.Expr, where: str) -> None:
         for found in self.aggregates(tree):
@@ -256,7 +257,7 @@ class _Grouped:
             raise fail(item, "SELECT * has no meaning over groups: name the keys and aggregates", self.planner.text)
         tree = item.unalias()
         wanted = item.alias or (item.name if isinstance(item, exp.Column) else "")
-        if type(tree) in FUNCTIONS or isinstance(tree, exp.AggFunc):
+        if is_aggregate(tree):
             column = self._call(tree, wanted)
             return wanted or column.name, column
         over = self._over_results(tree)
@@ -266,7 +267,7 @@ class _Grouped:
         """A copy in which aggregates and keys are columns of the aggregation's result."""
 
         def replaced(node: exp.Expr) -> exp.Expr:
-            if isinstance(node, exp.AggFunc):
+            if is_aggregate(node):
                 return self._call(node, "")
             if isinstance(node, exp.Column) and node.name in self.aliases and node.name not in self.keys:
                 return self._over_results(self.aliases[node.name])
@@ -291,13 +292,14 @@ class _Grouped:
 
     def _call(self, tree: exp.Expr, wanted: str) -> exp.Column:
         """The column of an aggregate, which is computed once however often it is written."""
-        if type(tree) not in FUNCTIONS:
+        function = function_name(tree)
+        if function is None:
             raise fail(
                 tree,
                 f"aggregate {tree.key!r} has no operator yet; there are: {listing(set(FUNCTIONS.values()))}",
                 self.planner.text,
             )
-        function, argument = FUNCTIONS[type(tree)], tree.this
+        argument = tree.expressions[0] if isinstance(tree, exp.Anonymous) and tree.expressions else tree.this
         if isinstance(argument, exp.Distinct):
             raise fail(tree, "DISTINCT inside an aggregate has no operator yet", self.planner.text)
         if isinstance(argument, exp.Star) or (isinstance(argument, exp.Literal) and function == "count"):
@@ -323,6 +325,19 @@ class _Grouped:
         keys = [(n, e) for n, e in columns if isinstance(e, exp.Column) and e.name in self.keys]
         rest = [c for c in columns if c not in keys]
         return [*keys, *((b, exp.column(b)) for b in bounds), *rest]
+
+
+def is_aggregate(tree: exp.Expr) -> bool:
+    """Whether a node is a call of an aggregate, known here or not."""
+    return isinstance(tree, exp.AggFunc) or function_name(tree) is not None
+
+
+def function_name(tree: exp.Expr) -> str | None:
+    """Our name of an aggregate call; sqlglot has no class for some, such as mean(x)."""
+    if isinstance(tree, exp.Anonymous):
+        name = {"std": "stddev"}.get(tree.name.lower(), tree.name.lower())
+        return AGGREGATES[name].function if name in AGGREGATES else None
+    return FUNCTIONS.get(type(tree))
 
 
 def unqualified(tree: exp.Expr) -> exp.Expr:

@@ -80,6 +80,8 @@ def parse(text: str) -> exp.Expr:
     except sqlglot.ParseError as error:
         found = error.errors[0] if error.errors else {}
         message = found.get("description") or str(error)
+        if "<class" in message:  # sqlglot names its own classes where an operand is missing
+            message = "the expression is not complete"
         raise QueryError(f"cannot read {text!r}: {message}") from None
 
 
@@ -253,6 +255,12 @@ class _Translator:
         every = {"minute": "m", "microsecond": "us", "millisecond": "ms"}.get(span, span[0])
         return self.of(node.this).dt.truncate(f"1{every}")
 
+    def as_date(self, node: exp.Expr) -> pl.Expr:
+        """sqlglot's wrapper around the argument of year(), month() and day()."""
+        inner = self.of(node.this)
+        text = dtype_of(node.this, self.schema, self.sql) == pl.String
+        return iso_timestamp(inner).dt.date() if text else inner
+
     def extract(self, node: exp.Expr) -> pl.Expr:
         field = node.this.name.lower()
         if field not in ("year", "month", "day", "hour", "minute", "second"):
@@ -348,4 +356,5 @@ _HANDLERS: dict[type[exp.Expr], Callable[[_Translator, exp.Expr], pl.Expr]] = {
     exp.Round: _Translator.round,
     exp.TimestampTrunc: _Translator.truncated,
     exp.Extract: _Translator.extract,
+    exp.TsOrDsToDate: _Translator.as_date,
 }

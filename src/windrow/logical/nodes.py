@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from windrow.aggregates import make
 from windrow.errors import PlanError, QueryError, listing
-from windrow.logical.expressions import dtype_of, fail, visible
+from windrow.logical.expressions import dtype_of, fail
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
 Shape = Sliding | Landmark | RowSliding | Partitioned | SlideByTuple | Session
@@ -182,7 +182,7 @@ def aggregated(
             "the windowing attribute is lost before the window: keep the progressing column in the SELECT list"
         )
     if not calls:
-        raise QueryError(f"a window needs at least one aggregate, such as count(*); {listing(visible(node.schema))}")
+        raise QueryError("a window needs at least one aggregate, such as count(*)")
     names = [n for n, _ in keys] + [WINDOW_START, WINDOW_END] + [c.name for c in calls]
     if twice := {n for n in names if names.count(n) > 1}:
         raise QueryError(f"output columns need different names; given twice: {listing(twice)}")

@@ -57,7 +57,8 @@ class Admit(Stateless):
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         promises: list[Item] = []
         if self.marker is not None:
-            marks = batch.select(physical(pl.col(self.marker), self.dtype).max()).item()
+            # A batch without any marker may have a column without a type.
+            marks = batch.select(physical(pl.col(self.marker).cast(self.dtype), self.dtype).max()).item()
             batch = batch.filter(pl.col(self.marker).is_null()).drop(self.marker)
             # Markers speak of what comes after them; after the whole batch is later still, so it is true as well.
             promises = [Punctuation(marks)] if marks is not None else []

@@ -31,8 +31,8 @@ class Meld:
         return list(self.combined.give(port, promise))
 
     def wake_at(self) -> int | None:
-        """The weakest input's next step is the first that can raise the promise of the union."""
-        return self.combined.given.low + 1
+        """No promise makes it emit rows: it holds none."""
+        return None
 
     def waits_for(self) -> list[int]:
         """The inputs that hold the union back."""

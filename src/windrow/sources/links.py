@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,5 +64,7 @@ def write(frame: pl.DataFrame, folder: Path, step: float) -> list[Path]:
     for slot in range(int(slots.max(initial=-1)) + 1):
         path = folder / f"{slot:05d}.parquet"
         frame.filter(pl.Series(slots == slot)).drop("arrival").write_parquet(path)
+        # Spark takes files in the order of their modification times, which are equal for files written at once.
+        os.utime(path, (START // MICROS + slot, START // MICROS + slot))
         files.append(path)
     return files

@@ -30,11 +30,10 @@ import yaml
 
 from windrow.errors import DataError, WindrowError
 from windrow.hosts.local import LocalRun
-from windrow.hosts.spark.compile import METRICS
+from windrow.hosts.spark.exchange import METRICS
 from windrow.hosts.spark.schema import to_dataframe
 from windrow.language.builder import Stream, stream
 from windrow.language.sql import sql
-from windrow.operators.admit import physical
 from windrow.testing.replay import Mismatch, compare
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ def run_local(transcript: Transcript) -> None:
         for name, rows in (step.get("input") or {}).items():
             run.push(name, frame(rows, transcript.schema(name)))
         for name, value in (step.get("punctuation") or {}).items():
-            run.promise(name, _promise(transcript, name, value))
+            run.promise(name, value)
         if "end" in step:
             run.end()
         if "expect" in step:
@@ -254,12 +253,6 @@ def _file_streams(transcript: Transcript, spark: SparkSession, folder: Path) -> 
         reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
         found[name] = reader.parquet(str(folder / name))
     return found
-
-
-def _promise(transcript: Transcript, name: str, value: Any) -> int:
-    dtype = transcript.schema(name)[transcript.streams[name]["progress"]]
-    series = _series("v", [value], dtype)
-    return int(series.to_frame().select(physical(pl.col("v"), dtype)).item())
 
 
 def _refused(transcript: Transcript, data: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from windrow.errors import PlanError
-from windrow.hosts.spark.exchange import ARROW, COLUMNS, COUNTERS, RESULT, decode, record_batch, shard_ids
+from windrow.hosts.spark.exchange import ARROW, COLUMNS, COUNTERS, METRICS, RESULT, decode, record_batch, shard_ids
 from windrow.hosts.spark.map_side import MapSide, Route
 from windrow.hosts.spark.schema import to_spark as spark_schema
 from windrow.hosts.spark.session import prepare
@@ -21,8 +21,6 @@ from windrow.planner import Pipeline, Plan, Stage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-METRICS = "windrow"  # the name of the counters in a streaming query's ``observedMetrics``
 
 
 def to_spark(plan: Plan, sources: Mapping[str, DataFrame], shards: int | None = None) -> DataFrame:

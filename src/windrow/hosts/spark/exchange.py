@@ -29,6 +29,7 @@ ARROW = pa.schema(
     ]
 )
 DATA, PROMISE, ROWS_IN, ROWS_BAD, ROWS_LATE, ROWS_OUT, STATE_BYTES, RESULT = range(8)
+METRICS = "windrow"  # the name of the counters in a streaming query's ``observedMetrics``
 COUNTERS = {
     "rows_in": ROWS_IN,
     "rows_bad": ROWS_BAD,

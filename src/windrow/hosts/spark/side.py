@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pyarrow as pa
 
+from windrow.hosts.spark.exchange import COUNTERS, METRICS
 from windrow.hosts.spark.map_side import together
 from windrow.logical.nodes import Scan
 from windrow.operators.admit import REASON, Admit
@@ -21,10 +22,14 @@ if TYPE_CHECKING:
 
 def bad_rows(plan: Plan, sources: Mapping[str, DataFrame]) -> DataFrame:
     """All bad rows as they came, with the source's name and the reason. Stateless: it needs no promises."""
-    return reduce(
+    from pyspark.sql import functions as f
+
+    rows = reduce(
         lambda a, b: a.unionByName(b, allowMissingColumns=True),
         [_of_source(scan, sources[scan.name]) for scan in plan.scans()],
     )
+    bad = {"rows_bad": f.count("*"), "rows_out": f.count("*")}
+    return rows.observe(METRICS, *(bad.get(name, f.sum(f.lit(0))).alias(name) for name in COUNTERS))
 
 
 def _of_source(scan: Scan, frame: DataFrame) -> DataFrame:

@@ -1,0 +1,57 @@
+"""The in-process host: fed by hand, with whatever people have."""
+
+from datetime import UTC, date, datetime
+
+import polars as pl
+import pytest
+
+import windrow as wr
+
+DAY = {"d": pl.Date(), "x": pl.Int64()}
+
+
+def query(**options):
+    empty = pl.DataFrame(schema=DAY)
+    return wr.stream(empty, progress="d", name="s", **options).window(range="2 days", slide="1 day").agg(n=wr.count())
+
+
+def test_rows_and_promises_in_results_out():
+    run = query().run()
+    run.push("s", [{"d": date(2024, 1, 1), "x": 1}, {"d": "broken", "x": 2}])
+    assert run.results().height == 0
+    run.promise("s", date(2024, 1, 2))
+    assert run.results().rows() == [(date(2023, 12, 31), date(2024, 1, 2), 1)]
+    assert run.counts == {"rows_in": 2, "rows_bad": 1, "rows_late": 0, "rows_out": 1}
+    assert run.bad_rows()["reason"].to_list() == ["the progress value cannot be parsed"]
+    assert run.state_bytes() > 0
+    run.end()
+    assert run.results().rows() == [(date(2024, 1, 1), date(2024, 1, 3), 1)]
+    assert run.state_bytes() == 0
+
+
+def test_an_unknown_source_is_refused_not_ignored():
+    run = query().run()
+    for call in (lambda: run.push("t", []), lambda: run.promise("t", 1)):
+        with pytest.raises(wr.QueryError, match="no source 't'; there are: s"):
+            call()
+
+
+def test_a_promise_of_another_type_is_refused():
+    with pytest.raises(wr.QueryError, match="does not fit"):
+        query().run().promise("s", "soon")
+
+
+def test_markers_are_promises_also_where_a_batch_has_none():
+    rows = [{"t": 1, "p": None}, {"t": 2, "p": None}]
+    stream = wr.stream(rows, progress="t", punctuation="p", name="s")
+    run = stream.window(range=5).agg(n=wr.count()).run()
+    run.push("s", pl.DataFrame(rows))
+    run.push("s", pl.DataFrame([{"t": None, "p": 5}]))
+    assert run.results().rows() == [(0, 5, 2)]
+
+
+@pytest.mark.parametrize("origin", [datetime(2024, 1, 1, 6), datetime(2024, 1, 1, 6, tzinfo=UTC), "2024-01-01 06:00"])
+def test_windows_end_at_the_origin(origin):
+    rows = [{"t": datetime(2024, 3, 5, 12), "k": 1}]
+    windowed = wr.stream(rows, progress="t").window(range="1 day", origin=origin)
+    assert windowed.agg(n=wr.count()).collect()["window_end"].to_list() == [datetime(2024, 3, 6, 6)]
