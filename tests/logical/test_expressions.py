@@ -235,6 +235,8 @@ HONOURED_OR_REFUSED = [
     ("CAST(s AS BOOLEAN)", of("s", "true", "false", "maybe"), [T, F, N]),
     ("CAST(x AS DECIMAL(10, 2))", of("x", 1), [1]),
     ("-u8", of("u8", 1), [-1]),
+    ("d = '2020-01-01 10:00:00'", of("d", dt.date(2020, 1, 1)), [F]),
+    ("d < '2020-01-01 10:00:00'", of("d", dt.date(2020, 1, 1)), [T]),
     ("CASE ts WHEN '2020-01-01 10:30:15.123456' THEN 1 END", of("ts", TS), [1]),
 ]
 ALL = THREE_VALUED + ARITHMETIC + WIDENED + EDGES_OF_64_BITS + CHOICES + TEXTS + CASTS + TIMES
@@ -338,9 +340,9 @@ REFUSED = [
         "x > 1 AND\n  nope = 2",
         "unknown column 'nope'; there are: Len, b, c, d, f, i32, i8, n, s, ts, u8, x, y\n    nope = 2\n    ^^^^",
     ),
-    ("x AND b", "AND and OR take conditions, and this is of type Int64\n  x AND b\n  ^"),
-    ("b OR (c AND x)", "AND and OR take conditions, and this is of type Int64\n  b OR (c AND x)\n              ^"),
-    ("b AND s", "AND and OR take conditions, and this is of type String\n  b AND s\n        ^"),
+    ("x AND b", "AND, OR and NOT take conditions, and this is of type Int64\n  x AND b\n  ^"),
+    ("b OR (c AND x)", "AND, OR and NOT take conditions, and this is of type Int64\n  b OR (c AND x)\n              ^"),
+    ("b AND s", "AND, OR and NOT take conditions, and this is of type String\n  b AND s\n        ^"),
     ("1 + soundex(s)", "'soundex' is not supported in expressions\n  1 + soundex(s)\n"),
     ("my_function(x)", "'my_function' is not supported in expressions\n  my_function(x)\n  ^^^^^^^^^^^^"),
     ("count(x)", "'count' is not supported in expressions"),
@@ -354,9 +356,9 @@ REFUSED = [
     ("NOT x", "Int64"),
     (
         "ts > 'yesterday'",
-        "'yesterday' is not a Datetime(time_unit='us', time_zone='UTC')\n  ts > 'yesterday'\n       ^^^^^^^^^^^",
+        "'yesterday' is not a timestamp or date\n  ts > 'yesterday'\n       ^^^^^^^^^^^",
     ),
-    ("d = '2020-13-01'", "'2020-13-01' is not a Date\n  d = '2020-13-01'\n      ^^^^^^^^^^^^"),
+    ("d = '2020-13-01'", "'2020-13-01' is not a timestamp or date\n  d = '2020-13-01'\n      ^^^^^^^^^^^^"),
     ("x IN (y)", "IN takes a list of literals\n  x IN (y)"),
     ("x IN ()", "IN takes a list of literals"),
     ("s LIKE s", "LIKE takes a literal pattern\n  s LIKE s\n  ^^^^^^^^"),

@@ -98,25 +98,13 @@ def test_state_shrinks_when_everyone_passes_the_groups():
     assert meld.snapshot()["promises"]["group"].null_count() == 3  # the union and two inputs, no group
 
 
-@CHECK
-@given(STEPS)
-def test_wake_at_is_the_smallest_promise_that_can_move_the_union(steps):
-    meld = Meld(3)
-    for port, promise, _ in steps:
-        meld.on_punctuation(port, promise)
-    wake = meld.wake_at()
-    for value, moves in ((wake - 1, False), (wake, True)):
-        copy = Meld(3)
-        copy.restore(meld.snapshot())
-        news = [n for port in range(3) for n in copy.on_punctuation(port, Punctuation(value))]
-        assert (Punctuation(value) in news) == moves
-
-
-def test_after_the_end_nothing_wakes_it():
+def test_no_promise_wakes_it_because_it_holds_no_rows():
     meld = Meld(2)
+    assert meld.wake_at() is None
+    meld.on_batch(0, pl.DataFrame({"@t": [1]}))
     for port in (0, 1):
         meld.on_punctuation(port, Punctuation(END))
-    assert meld.wake_at() is None
+        assert meld.wake_at() is None
 
 
 def test_changes_are_told_once():

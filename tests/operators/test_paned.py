@@ -173,10 +173,19 @@ def test_a_hundred_thousand_windows_per_row():
     ]
 
 
-def test_long_gaps_between_rows_cost_nothing():
+def test_long_gaps_between_rows_cost_nothing(monkeypatch):
+    slid, counts = paned.Paned._slide, []
+
+    def counted(self, *args):
+        counts.append(args[4])
+        assert len(counts) < 9, "the gap is being computed"
+        return slid(self, *args)
+
+    monkeypatch.setattr(paned.Paned, "_slide", counted)
     run = Run("paned", Sliding(100_000, 1000), specs=COUNTS)
     run.take([{"@t": t, "k": "a", "x": 1, "f": None} for t in (0, 10**15)])
     assert len(run.results(END)) == 200
+    assert counts == [199, 199]  # panes: those of the hundred windows on either side
 
 
 @pytest.mark.parametrize("cells", [1, 50, 300])

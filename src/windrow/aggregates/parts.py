@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Scalar = int | float
 
-ROWS = "rows"  # the state column that counts tuples, in every partial: tells presence, and how many rows are late
+ROWS = "@rows"  # the state column that counts tuples, in every partial: tells presence, and how many rows are late
 INT64 = pl.Int64()
 LIMB = 1 << 32  # integer sums are kept as two limbs, so that no intermediate overflows below 2**31 rows
 
@@ -127,8 +127,12 @@ class Moments:
         (na, mean_a, m2a), (nb, mean_b, m2b) = a, b
         n = na + nb
         share = np.divide(nb, n, out=np.zeros_like(n), where=n > 0)
-        delta = mean_b - mean_a
-        return [n, mean_a + delta * share, m2a + m2b + delta * delta * na * share]
+        with np.errstate(over="ignore", invalid="ignore"):  # infinities among the values are not our error
+            delta = mean_b - mean_a
+            mean, m2 = mean_a + delta * share, m2a + m2b + delta * delta * na * share
+        # An empty side changes nothing, and must not: infinity times its zero weight is not a number.
+        empty = [nb == 0, na == 0]
+        return [n, np.select(empty, [mean_a, mean_b], mean), np.select(empty, [m2a, m2b], m2)]
 
     def accumulate(self, state: Sequence[Array], axis: int) -> list[Array]:
         running = [np.moveaxis(s.copy(), axis, 0) for s in state]
@@ -171,8 +175,10 @@ def extreme(arg: str, how: Literal["min", "max"], dtype: pl.DataType) -> Fold:
     """The least or greatest value, NaN apart (see :func:`nans`)."""
     x = pl.col(arg)
     if dtype.is_float():
+        # Of the two zeros, which compare equal, always the positive one: else the order of merging would show.
+        numbers = pl.when(x == 0).then(pl.lit(0.0, dtype)).otherwise(x.fill_nan(None))
         empty: Scalar = float("inf") if how == "min" else float("-inf")
-        return Fold(f"{how}:{arg}", getattr(x.fill_nan(None), how)(), how, empty, dtype)
+        return Fold(f"{how}:{arg}", getattr(numbers, how)(), how, empty, dtype)
     physical = _physical(dtype)
     info = np.iinfo(f"{'u' if physical.is_unsigned_integer() else 'i'}{_bits(physical) // 8}")
     empty = int(info.max if how == "min" else info.min)

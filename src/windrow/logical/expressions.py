@@ -8,7 +8,8 @@ arithmetic is in 64 bits, NULL follows three-valued logic.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from datetime import time, timedelta
+from fractions import Fraction
 from typing import Any
 
 import polars as pl
@@ -37,6 +38,10 @@ CAST_TYPES: dict[exp.DType, pl.DataType] = {
     exp.DType.TIMESTAMPTZ: pl.Datetime("us", "UTC"),
     exp.DType.TIMESTAMPLTZ: pl.Datetime("us", "UTC"),
 }
+
+ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.IntDiv)
+REGEX_SPECIAL = "\\.+*?()|[]{}^$#&-~"
+TRUE, FALSE = ["true", "t", "yes", "y", "1"], ["false", "f", "no", "n", "0"]  # as Spark reads text
 
 UNITS = {  # microseconds; months and years have no fixed length and are refused
     "microsecond": 1,
@@ -77,8 +82,8 @@ def parse(text: str) -> exp.Expr:
     """A scalar expression from SQL text."""
     try:
         return sqlglot.parse_one(text, into=exp.Condition, dialect="spark")
-    except sqlglot.ParseError as error:
-        found = error.errors[0] if error.errors else {}
+    except sqlglot.errors.SqlglotError as error:
+        found: dict[str, Any] = next(iter(getattr(error, "errors", [])), {})
         message = found.get("description") or str(error)
         if "<class" in message:  # sqlglot names its own classes where an operand is missing
             message = "the expression is not complete"
@@ -107,11 +112,7 @@ def visible(schema: Schema) -> list[str]:
 
 def dtype_of(node: exp.Expr, schema: Schema, sql: str | None = None) -> pl.DataType:
     """The type of a resolved expression; raises QueryError where its parts do not fit together."""
-    try:
-        return pl.DataFrame(schema=schema).select(translate(node, schema, sql)).to_series().dtype
-    except PolarsError as error:
-        reason = str(error).split("\n")[0]
-        raise fail(node, f"the types in {node.sql('spark')} do not fit: {reason}", sql) from None
+    return _Translator(schema, sql).dtype(node)
 
 
 def translate(node: exp.Expr, schema: Schema, sql: str | None = None) -> pl.Expr:
@@ -123,46 +124,73 @@ class _Translator:
     def __init__(self, schema: Schema, sql: str | None) -> None:
         self.schema = schema
         self.sql = sql
+        # Types are asked for again and again on the way up; without these a long chain would take for ever.
+        self._exprs: dict[int, pl.Expr] = {}
+        self._dtypes: dict[int, pl.DataType] = {}
 
     def of(self, node: exp.Expr) -> pl.Expr:
+        if id(node) not in self._exprs:
+            self._exprs[id(node)] = self._translated(node)
+        return self._exprs[id(node)]
+
+    def dtype(self, node: exp.Expr) -> pl.DataType:
+        if id(node) not in self._dtypes:
+            try:
+                found = pl.DataFrame(schema=self.schema).select(self.of(node)).to_series().dtype
+            except PolarsError as error:
+                reason = str(error).split("\n")[0]
+                raise fail(node, f"the types in {node.sql('spark')} do not fit: {reason}", self.sql) from None
+            self._dtypes[id(node)] = found
+        return self._dtypes[id(node)]
+
+    def _translated(self, node: exp.Expr) -> pl.Expr:
         if (handler := _HANDLERS.get(type(node))) is not None:
             return handler(self, node)
         if (unary := _UNARY.get(type(node))) is not None:
-            return unary(self.of(node.this))
+            if more := [n for n, v in node.args.items() if v and n != "this"]:
+                raise fail(node, f"{node.key}() with {listing(more)} is not supported", self.sql)
+            if isinstance(node, exp.Not):
+                self._booleans(node.this)
+            return unary(self._wide(node.this) if isinstance(node, exp.Abs) else self.of(node.this))
         if isinstance(node, exp.Binary) and (binary := _BINARY.get(type(node))) is not None:
             if isinstance(node, exp.Connector):
                 self._booleans(node.left, node.right)
+            if isinstance(node, ARITHMETIC):
+                return binary(self._wide(node.left), self._wide(node.right))
             left, right = self._aligned(node.left, node.right)
-            if isinstance(node, (exp.Add, exp.Sub, exp.Mul)):
-                left, right = self._wide(node.left, left), self._wide(node.right, right)
             return binary(left, right)
         name = node.name if isinstance(node, exp.Anonymous) else node.key
         raise fail(node, f"{name!r} is not supported in expressions", self.sql)
 
     def _aligned(self, left: exp.Expr, right: exp.Expr) -> tuple[pl.Expr, pl.Expr]:
-        """Both sides; a text literal beside a timestamp or date is read as one."""
+        """Both sides of a comparison; a text literal beside a timestamp or date is read as one."""
         sides = [left, right]
         found = [self.of(side) for side in sides]
         for i, side in enumerate(sides):
+            other = self.dtype(sides[1 - i])
+            if not other.is_temporal() or isinstance(other, pl.Duration):
+                continue
             if isinstance(side, exp.Literal) and side.is_string:
-                other = dtype_of(sides[1 - i], self.schema, self.sql)
-                if other.is_temporal():
-                    found[i] = self._temporal(side, other)
+                found[i] = self._temporal(side, other)
+            elif self.dtype(side).is_numeric():
+                raise fail(side, f"a {other} cannot be compared with a number", self.sql)
         return found[0], found[1]
 
     def _booleans(self, *nodes: exp.Expr) -> None:
         for node in nodes:
-            if (dtype := dtype_of(node, self.schema, self.sql)) not in (pl.Boolean, pl.Null):
-                raise fail(node, f"AND and OR take conditions, and this is of type {dtype}", self.sql)
+            if (dtype := self.dtype(node)) not in (pl.Boolean, pl.Null):
+                raise fail(node, f"AND, OR and NOT take conditions, and this is of type {dtype}", self.sql)
 
-    def _wide(self, node: exp.Expr, expr: pl.Expr) -> pl.Expr:
+    def _wide(self, node: exp.Expr) -> pl.Expr:
         """Small integers in 64 bits, so that arithmetic does not wrap around unseen."""
-        return expr.cast(pl.Int64) if dtype_of(node, self.schema, self.sql).is_integer() else expr
+        return self.of(node).cast(pl.Int64) if self.dtype(node).is_integer() else self.of(node)
 
     def _temporal(self, literal: exp.Expr, dtype: pl.DataType) -> pl.Expr:
         value = pl.select(iso_timestamp(pl.lit(literal.name))).to_series()
         if value[0] is None:
             raise fail(literal, f"{literal.name!r} is not a timestamp or date", self.sql)
+        if dtype == pl.Date and value.dt.time()[0] != time():
+            raise fail(literal, f"{literal.name!r} has a time of day, and is compared with a date", self.sql)
         zoned = isinstance(dtype, pl.Datetime) and dtype.time_zone is not None
         found = value if zoned else value.dt.replace_time_zone(None)
         return pl.lit(found.cast(dtype)).first()
@@ -175,11 +203,22 @@ class _Translator:
             return pl.lit(node.name)
         return pl.lit(float(node.name)) if any(c in node.name for c in ".eE") else pl.lit(int(node.name))
 
+    def negative(self, node: exp.Expr) -> pl.Expr:
+        if isinstance(node.this, exp.Literal) and node.this.is_int:
+            return pl.lit(-int(node.this.name))  # -2**63 is a number of 64 bits, 2**63 is not
+        return -self._wide(node.this)
+
     def interval(self, node: exp.Expr) -> pl.Expr:
         span = unit(str(node.args.get("unit") or ""))
         if span is None:
             raise fail(node, f"an interval needs one of the units {listing(UNITS)}", self.sql)
-        return pl.lit(timedelta(microseconds=int(float(node.this.name) * UNITS[span])))
+        try:
+            amount = Fraction(node.this.name) if isinstance(node.this, exp.Literal) else None
+        except ValueError:
+            amount = None
+        if amount is None:
+            raise fail(node, "an interval needs a number, as in INTERVAL '10' SECOND", self.sql)
+        return pl.lit(timedelta(microseconds=round(amount * UNITS[span])))
 
     def cast(self, node: exp.Expr) -> pl.Expr:
         to = node.args["to"].this
@@ -187,9 +226,12 @@ class _Translator:
             raise fail(node, f"cannot cast to {node.args['to'].sql('spark')}", self.sql)
         inner = self.of(node.this)
         target = CAST_TYPES[to]
-        if target.is_temporal() and dtype_of(node.this, self.schema, self.sql) == pl.String:
+        if target == pl.Boolean and self.dtype(node.this) == pl.String:
+            word = inner.str.strip_chars().str.to_lowercase()
+            return pl.when(word.is_in(TRUE)).then(True).when(word.is_in(FALSE)).then(False)
+        if target.is_temporal() and self.dtype(node.this) == pl.String:
             if target == pl.Date:
-                return inner.str.to_date(strict=False)
+                return iso_timestamp(inner).dt.date()
             zoned = isinstance(target, pl.Datetime) and target.time_zone is not None
             return iso_timestamp(inner) if zoned else iso_timestamp(inner).dt.replace_time_zone(None)
         return inner.cast(target, strict=False)
@@ -215,6 +257,8 @@ class _Translator:
         return found
 
     def between(self, node: exp.Expr) -> pl.Expr:
+        if node.args.get("symmetric"):
+            raise fail(node, "BETWEEN SYMMETRIC is not supported", self.sql)
         this, low = self._aligned(node.this, node.args["low"])
         _, high = self._aligned(node.this, node.args["high"])
         return (this >= low) & (this <= high)
@@ -230,13 +274,12 @@ class _Translator:
         pattern = node.args["expression"]
         if not (isinstance(pattern, exp.Literal) and pattern.is_string):
             raise fail(node, "LIKE takes a literal pattern", self.sql)
-        regex = "".join({"%": ".*", "_": "."}.get(c, "\\" + c if not c.isalnum() else c) for c in pattern.name)
         flags = "(?is)" if isinstance(node, exp.ILike) else "(?s)"
-        return self.of(node.this).str.contains(f"{flags}^{regex}$")
+        found = self.of(node.this).str.contains(f"{flags}^{_like_regex(pattern.name)}$")
+        return ~found if node.args.get("negate") else found
 
     def many(self, node: exp.Expr) -> list[pl.Expr]:
-        this = [node.this] if isinstance(node.args.get("this"), exp.Expr) else []
-        return [self.of(n) for n in [*this, *(node.args.get("expressions") or [])]]
+        return [self.of(n) for n in _operands(node)]
 
     def substring(self, node: exp.Expr) -> pl.Expr:
         length = node.args.get("length")
@@ -245,8 +288,37 @@ class _Translator:
         return self.of(node.this).str.slice(offset, None if length is None else self.of(length))
 
     def round(self, node: exp.Expr) -> pl.Expr:
-        places = node.args.get("decimals")
-        return self.of(node.this).round(0 if places is None else int(places.name), mode="half_away_from_zero")
+        places = self._places(node)
+        value = self.of(node.this)
+        if places >= 0:
+            return value.round(places, mode="half_away_from_zero")
+        scale = 10.0**-places
+        return (value / scale).round(0, mode="half_away_from_zero") * scale
+
+    def _places(self, node: exp.Expr) -> int:
+        given = node.args.get("decimals")
+        sign = -1 if isinstance(given, exp.Neg) else 1
+        literal = given.this if isinstance(given, exp.Neg) else given
+        if given is None:
+            return 0
+        if not (isinstance(literal, exp.Literal) and literal.is_int):
+            raise fail(node, "round() takes a literal number of places", self.sql)
+        return sign * int(literal.name)
+
+    def trim(self, node: exp.Expr) -> pl.Expr:
+        what = node.args.get("expression")
+        characters = " " if what is None else self.of(what)
+        where = str(node.args.get("position") or "BOTH").upper()
+        text = self.of(node.this).str
+        strip = {"LEADING": text.strip_chars_start, "TRAILING": text.strip_chars_end}.get(where, text.strip_chars)
+        return strip(characters)
+
+    def greatest(self, node: exp.Expr) -> pl.Expr:
+        """NaN is the greatest value, as in the aggregates."""
+        values = self.many(node)
+        found = pl.max_horizontal(values)
+        nan = [v.is_nan() for v, n in zip(values, _operands(node), strict=True) if self.dtype(n).is_float()]
+        return pl.when(pl.any_horizontal(nan).fill_null(False)).then(float("nan")).otherwise(found) if nan else found
 
     def truncated(self, node: exp.Expr) -> pl.Expr:
         span = unit(str(node.args["unit"].name))
@@ -258,7 +330,7 @@ class _Translator:
     def as_date(self, node: exp.Expr) -> pl.Expr:
         """sqlglot's wrapper around the argument of year(), month() and day()."""
         inner = self.of(node.this)
-        text = dtype_of(node.this, self.schema, self.sql) == pl.String
+        text = self.dtype(node.this) == pl.String
         return iso_timestamp(inner).dt.date() if text else inner
 
     def extract(self, node: exp.Expr) -> pl.Expr:
@@ -278,13 +350,40 @@ def _no_zero(divisor: pl.Expr) -> pl.Expr:
 
 
 def _mod(left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    size = left.abs() % _no_zero(right).abs()
-    return pl.when(left < 0).then(-size).otherwise(size)
+    """The remainder with the sign of the left side; the floored one has that of the right."""
+    right = _no_zero(right)
+    floored = left % right
+    return pl.when((floored != 0) & ((left < 0) != (right < 0))).then(floored - right).otherwise(floored)
 
 
 def _div(left: pl.Expr, right: pl.Expr) -> pl.Expr:
-    size = left.abs() // _no_zero(right).abs()
-    return pl.when((left < 0) != (right < 0)).then(-size).otherwise(size)
+    """The quotient cut off towards zero."""
+    right = _no_zero(right)
+    floored = left // right
+    found = pl.when((left % right != 0) & ((left < 0) != (right < 0))).then(floored + 1).otherwise(floored)
+    return found.cast(pl.Int64, strict=False)
+
+
+def _nullif(value: pl.Expr, other: pl.Expr) -> pl.Expr:
+    return pl.when((value == other).fill_null(False)).then(None).otherwise(value)
+
+
+def _operands(node: exp.Expr) -> list[exp.Expr]:
+    this = [node.this] if isinstance(node.args.get("this"), exp.Expr) else []
+    return [*this, *(node.args.get("expressions") or [])]
+
+
+def _like_regex(pattern: str) -> str:
+    """``%`` and ``_`` as regular expressions; a backslash makes the next character an ordinary one."""
+    found, escaped = [], False
+    for c in pattern:
+        if not escaped and c == "\\":
+            escaped = True
+            continue
+        wild = {"%": ".*", "_": "."}.get(c) if not escaped else None
+        found.append(wild or ("\\" + c if c in REGEX_SPECIAL else c))
+        escaped = False
+    return "".join(found)
 
 
 _BINARY: dict[type[exp.Expr], Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
@@ -310,17 +409,15 @@ _BINARY: dict[type[exp.Expr], Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
 _UNARY: dict[type[exp.Expr], Callable[[pl.Expr], pl.Expr]] = {
     exp.Paren: lambda a: a,
     exp.Not: lambda a: ~a,
-    exp.Neg: lambda a: -a,
     exp.Abs: lambda a: a.abs(),
-    exp.Floor: lambda a: a.floor().cast(pl.Int64),
-    exp.Ceil: lambda a: a.ceil().cast(pl.Int64),
+    exp.Floor: lambda a: a.floor().cast(pl.Int64, strict=False),  # NULL for what no integer can hold
+    exp.Ceil: lambda a: a.ceil().cast(pl.Int64, strict=False),
     exp.Sqrt: lambda a: a.cast(pl.Float64).sqrt(),
     exp.Exp: lambda a: a.cast(pl.Float64).exp(),
     exp.Ln: lambda a: a.cast(pl.Float64).log(),
     exp.Upper: lambda a: a.str.to_uppercase(),
     exp.Lower: lambda a: a.str.to_lowercase(),
     exp.Length: lambda a: a.str.len_chars().cast(pl.Int64),
-    exp.Trim: lambda a: a.str.strip_chars(" "),
     exp.Year: lambda a: a.dt.year(),
     exp.Month: lambda a: a.dt.month(),
     exp.Day: lambda a: a.dt.day(),
@@ -331,6 +428,7 @@ _UNARY: dict[type[exp.Expr], Callable[[pl.Expr], pl.Expr]] = {
 _HANDLERS: dict[type[exp.Expr], Callable[[_Translator, exp.Expr], pl.Expr]] = {
     exp.Column: _Translator.column,
     exp.Literal: _Translator.literal,
+    exp.Neg: _Translator.negative,
     exp.Boolean: lambda _t, n: pl.lit(bool(n.this)),
     exp.Null: lambda _t, _n: pl.lit(None),
     exp.Interval: _Translator.interval,
@@ -349,11 +447,12 @@ _HANDLERS: dict[type[exp.Expr], Callable[[_Translator, exp.Expr], pl.Expr]] = {
     exp.ILike: _Translator.like,
     exp.Coalesce: lambda t, n: pl.coalesce(t.many(n)),
     exp.Concat: lambda t, n: pl.concat_str(t.many(n)),
-    exp.Greatest: lambda t, n: pl.max_horizontal(t.many(n)),
+    exp.Greatest: _Translator.greatest,
     exp.Least: lambda t, n: pl.min_horizontal(t.many(n)),
-    exp.Nullif: lambda t, n: pl.when(t.of(n.this) != t.of(n.args["expression"])).then(t.of(n.this)),
+    exp.Nullif: lambda t, n: _nullif(*t._aligned(n.this, n.args["expression"])),
     exp.Substring: _Translator.substring,
     exp.Round: _Translator.round,
+    exp.Trim: _Translator.trim,
     exp.TimestampTrunc: _Translator.truncated,
     exp.Extract: _Translator.extract,
     exp.TsOrDsToDate: _Translator.as_date,

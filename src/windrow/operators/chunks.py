@@ -9,6 +9,7 @@ import polars as pl
 from windrow.operators.operator import Batch, Changes, State
 
 CHUNK = "@chunk"
+CHUNKS_PER_WINDOW = 16  # more: finer freeing, but more and smaller frames to write
 
 
 class Chunks:

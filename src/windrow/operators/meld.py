@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+from collections.abc import Hashable
 
 import polars as pl
 
+from windrow.errors import InternalError
 from windrow.operators.operator import Batch, Changes, Item, State
 from windrow.progress import START, Combined, Punctuation
 
@@ -27,7 +30,7 @@ class Meld:
         return [batch]
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        self._changed = True
+        self._changed |= promise.value > self.combined.inputs[port].for_group(promise.group)
         return list(self.combined.give(port, promise))
 
     def wake_at(self) -> int | None:
@@ -42,7 +45,7 @@ class Meld:
     def snapshot(self) -> State:
         given = [(-1, self.combined.given), *enumerate(self.combined.inputs)]
         rows: list[tuple[int, str | None, int]] = [(port, None, p.low) for port, p in given]
-        rows += [(port, json.dumps(g), v) for port, p in given for g, v in p.groups.items()]
+        rows += [(port, json.dumps(g, default=_tagged), v) for port, p in given for g, v in p.groups.items()]
         schema = {"input": pl.Int64, "group": pl.String, "value": pl.Int64}
         return {"promises": pl.DataFrame(rows, schema=schema, orient="row")}
 
@@ -56,11 +59,24 @@ class Meld:
         for port, group, value in state["promises"].rows() if "promises" in state else ():
             promises = self.combined.given if port < 0 else self.combined.inputs[port]
             if value > START:
-                promises.give(Punctuation(value, None if group is None else _hashable(json.loads(group))))
+                promises.give(Punctuation(value, None if group is None else _group(group)))
 
     def state_bytes(self) -> int:
         return 64 * sum(1 + len(p.groups) for p in self.combined.inputs)
 
 
-def _hashable(group: object) -> object:
+def _tagged(value: object) -> dict[str, str]:
+    """Dates and timestamps in a group key as JSON."""
+    if isinstance(value, datetime.date):  # a timestamp is one, too
+        return {type(value).__name__: value.isoformat()}
+    raise InternalError(f"a group key of type {type(value).__name__} cannot be written to a snapshot")
+
+
+def _untagged(tagged: dict[str, str]) -> object:
+    ((kind, text),) = tagged.items()
+    return datetime.datetime.fromisoformat(text) if kind == "datetime" else datetime.date.fromisoformat(text)
+
+
+def _group(text: str) -> Hashable:
+    group = json.loads(text, object_hook=_untagged)
     return tuple(group) if isinstance(group, list) else group

@@ -9,14 +9,13 @@ import polars as pl
 
 from windrow.aggregates import ROWS, Partials
 from windrow.aggregates.parts import Array
-from windrow.operators.chunks import CHUNK
+from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW
 from windrow.operators.operator import PANE, WID, Batch, Item
 from windrow.operators.released import Released, clipped
 from windrow.operators.slide import slide
 from windrow.progress import Punctuation
 from windrow.windows import Sliding
 
-CHUNKS_PER_WINDOW = 16  # more: finer freeing and more puts; fewer: more rewriting. Flat between 8 and 32.
 CELLS = 1 << 21  # panes x groups that are slid over at once: 16 MB per state column
 
 
@@ -51,11 +50,20 @@ class Paned(Released):
         return [*items, self.promise()]
 
     def wake_at(self) -> int | None:
+        """The end of the next window that holds anything, or what frees the oldest chunk, whichever is first."""
         first = self.chunks.first()
         if first is None:
             return None
-        pane = min(int(frame[PANE].min()) for frame in self.chunks.stacks[first])  # type: ignore[arg-type]
-        return self.waits_until(pane // self.step)
+        freed = -(-((first + 1) * self.width + self.length) // self.step) - 1  # the first id that no longer needs it
+        wakes = [self.waits_until(freed - 1)]
+        needed = self._first_pane(self.closed)
+        for chunk in sorted(self.chunks.stacks):
+            panes = pl.concat([frame[PANE] for frame in self.chunks.stacks[chunk]])
+            live = panes.filter(panes >= needed).min()
+            if live is not None:
+                wakes.append(self.waits_until(int(live) // self.step))  # type: ignore[arg-type]
+                break
+        return min(wakes)
 
     def _first_pane(self, wid: int) -> int:
         return clipped((wid + 1) * self.step - self.length)

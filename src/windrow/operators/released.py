@@ -53,7 +53,7 @@ class Released:
         """Note a promise on window ids; false if it closes nothing new."""
         if promise.group is not None or promise.value <= self.closed:
             return False
-        self.closed = promise.value
+        self.closed = min(promise.value, END)
         return True
 
     def promise(self) -> Punctuation:

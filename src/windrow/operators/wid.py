@@ -8,7 +8,7 @@ import polars as pl
 
 from windrow.aggregates import Partials
 from windrow.operators.bucket import FIRST, LAST
-from windrow.operators.chunks import CHUNK
+from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW
 from windrow.operators.operator import WID, Batch, Item
 from windrow.operators.released import Released
 from windrow.progress import Punctuation
@@ -19,11 +19,12 @@ class Wid(Released):
     """Expects rows tagged by Bucket. Each row updates an accumulator in each of its windows, at once.
 
     Rows of a batch with the same ids and keys are first reduced to one partial, then spread over the ids: the
-    thesis's hash table update, a batch at a time. Chunk: a window.
+    thesis's hash table update, a batch at a time. Chunk: some consecutive windows.
     """
 
     def __init__(self, window: Sliding, keys: Sequence[str], aggregates: Partials, dtype: pl.DataType) -> None:
         super().__init__(window, keys, aggregates, dtype, chunk_by=WID)
+        self.width = max(1, window.range // window.slide // CHUNKS_PER_WINDOW)  # windows per chunk
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         tagged = self.aggregates.lift(batch.filter(pl.col(FIRST) < pl.col(LAST)), [FIRST, LAST, *self.keys])
@@ -31,19 +32,26 @@ class Wid(Released):
         if kept.height:
             spread = kept.with_columns(pl.int_ranges(FIRST, LAST).alias(WID)).explode(WID).drop(FIRST, LAST)
             merged = self.aggregates.combine(spread, [WID, *self.keys])
-            self.chunks.append(merged.with_columns(pl.col(WID).alias(CHUNK)))
+            self.chunks.append(merged.with_columns((pl.col(WID) // self.width).alias(CHUNK)))
         return side
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        before = self.closed
         if not self.advance(promise):
             return []
-        frames = self.chunks.below(self.closed)
-        self.chunks.free_below(self.closed)
+        frames = self.chunks.below(-(-self.closed // self.width))
+        self.chunks.free_below(self.closed // self.width)
         if not frames:
             return [self.promise()]
-        windows = self.chunks.combine(pl.concat(frames)).sort(WID, maintain_order=True)
-        return [self.results(windows), self.promise()]
+        complete = pl.concat(frames).filter(pl.col(WID) >= before, pl.col(WID) < self.closed)
+        windows = self.chunks.combine(complete).sort(WID, maintain_order=True)
+        return [self.results(windows), self.promise()] if windows.height else [self.promise()]
 
     def wake_at(self) -> int | None:
         first = self.chunks.first()
-        return None if first is None else self.waits_until(first)
+        if first is None:
+            return None
+        ids = pl.concat([frame[WID] for frame in self.chunks.stacks[first]])
+        live = ids.filter(ids >= self.closed).min()
+        last = (first + 1) * self.width - 1
+        return self.waits_until(last if live is None else int(live))  # type: ignore[arg-type]

@@ -25,7 +25,11 @@ class JsonLines:
         self.note = self.path.with_name(f".{self.path.name}.batch")
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
-        self.write(batch, frame.toJSON().collect())
+        from pyspark.sql import functions as f
+
+        options = {"ignoreNullFields": "false"}
+        rows = frame.select(f.to_json(f.struct(*(f.col(f"`{c}`") for c in frame.columns)), options)).collect()
+        self.write(batch, [row[0] for row in rows])
 
     def write(self, batch: int, lines: list[str]) -> None:
         """Append the rows of a micro-batch, in the place of what an earlier try of it left."""

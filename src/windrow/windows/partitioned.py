@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from windrow.windows.sliding import Sliding
-from windrow.windows.tuples import Ints, Tuple
+from windrow.windows.tuples import Ints, Tuple, positive
 
 
 def rank_array(row_num: Ints, codes: Ints) -> Ints:
@@ -37,6 +37,9 @@ class Partitioned:
 
     range: int
     slide: int
+
+    def __post_init__(self) -> None:
+        positive(RANGE=self.range, SLIDE=self.slide)
 
     @property
     def over_rank(self) -> Sliding:

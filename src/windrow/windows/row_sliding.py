@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from windrow.windows.sliding import Sliding
-from windrow.windows.tuples import Ints, Tuple
+from windrow.windows.tuples import Ints, Tuple, positive
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class RowSliding:
     slide: int
 
     def __post_init__(self) -> None:
-        Sliding(self.range, self.slide)  # refuses what it refuses
+        positive(RANGE=self.range, SLIDE=self.slide)
 
     @property
     def over_rows(self) -> Sliding:
