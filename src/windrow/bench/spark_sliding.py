@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MICROS = 1_000_000
 START = 1_700_000_040 * MICROS
+ROWS_PER_BATCH = 1_000_000
 FILES_PER_BATCH = 4  # so that both cores map
 KEYS = 1000
 SLACK = 3  # seconds, and the disorder of the data
@@ -31,12 +32,13 @@ def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
     """Both queries over the same files in one session, warm, both cores mapping, results to Parquet."""
     from windrow.hosts.spark.session import session
 
-    rows, per_batch = (2_000_000, 500_000) if quick else (8_000_000, 1_000_000)
+    batches = 3 if quick else 5
     ratios = (1, 10, 60) if quick else (1, 10, 60, 240)
     folder = Path(tempfile.mkdtemp(prefix="windrow-bench-"))
     try:
         say("generating data", 0.0)
-        generate(folder / "data", rows, files=FILES_PER_BATCH * rows // per_batch)
+        generate(folder / "warm", 100_000, files=FILES_PER_BATCH)
+        generate(folder / "data", batches * ROWS_PER_BATCH, files=FILES_PER_BATCH * batches)
         spark = session("windrow-bench", log=folder / "spark.log")
         outcome = _measure(spark, folder, ratios, say)
         spark.stop()
@@ -70,15 +72,15 @@ def _measure(
     ratios: tuple[int, ...],
     say: Callable[[str, float], None],
 ) -> Outcome:
-    data = str(folder / "data")
-    schema = spark.read.parquet(data).schema
+    schema = spark.read.parquet(str(folder / "data")).schema
 
-    def source() -> DataFrame:
-        return spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES_PER_BATCH).parquet(data)
+    def source(name: str = "data") -> DataFrame:
+        files = spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES_PER_BATCH if name == "data" else 1)
+        return files.parquet(str(folder / name))
 
     say("warming up", 0.05)
-    rate("warm-windrow", windrow_query(source(), 10), folder)
-    rate("warm-spark", spark_query(source(), 10), folder)
+    rate("warm-windrow", windrow_query(source("warm"), 10), folder)
+    rate("warm-spark", spark_query(source("warm"), 10), folder)
     figures: dict[str, float] = {}
     equal = True
     for i, ratio in enumerate(ratios):
