@@ -96,14 +96,15 @@ def _start(frame: DataFrame, sink: str, checkpoint: Path, once: bool) -> Streami
 
 
 def _show(frame: DataFrame, batch: int) -> None:
-    rows = frame.limit(SHOWN + 1).collect()
+    # All of it, not limit(): that would leave partitions of the micro-batch unrun, and their state uncommitted.
+    rows = frame.collect()
     if not rows:
         return
     table = Table(*frame.columns, title=f"micro-batch {batch}")
     for row in rows[:SHOWN]:
         table.add_row(*("NULL" if v is None else str(v) for v in row))
     if len(rows) > SHOWN:
-        table.caption = f"first {SHOWN} rows"
+        table.caption = f"first {SHOWN} of {len(rows):,} rows"
     Console().print(table)
 
 

@@ -13,14 +13,14 @@ from windrow.errors import PlanError
 from windrow.hosts.spark.exchange import ARROW, COLUMNS, COUNTERS, METRICS, RESULT, decode, record_batch, shard_ids
 from windrow.hosts.spark.map_side import MapSide, Route
 from windrow.hosts.spark.schema import to_spark as spark_schema
-from windrow.hosts.spark.session import prepare
+from windrow.hosts.spark.session import prepare, shard_count
 from windrow.hosts.spark.shard import Fragment, ShardProcessor
 from windrow.logical.explain import text
 from windrow.logical.nodes import Scan
 from windrow.planner import Pipeline, Plan, Stage
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 
 def to_spark(plan: Plan, sources: Mapping[str, DataFrame], shards: int | None = None) -> DataFrame:
@@ -30,9 +30,10 @@ def to_spark(plan: Plan, sources: Mapping[str, DataFrame], shards: int | None = 
     for scan, frame in zip(plan.scans(), frames, strict=True):
         check_progress(scan, frame.isStreaming)
     spark = frames[0].sparkSession
+    count = shard_count(spark, shards)
     if streaming:
-        prepare(spark)
-    return _Compiler(plan, sources, shard_count(spark, shards), streaming).result()
+        prepare(spark, count)
+    return _Compiler(plan, sources, count, streaming).result()
 
 
 def check_progress(scan: Scan, streaming: bool) -> None:
@@ -43,14 +44,6 @@ def check_progress(scan: Scan, streaming: bool) -> None:
             f"its rows can be: wr.stream(df, progress={scan.progress!r}, slack='10 seconds') (slack='0 seconds' if "
             f"they are in order), or name a column of markers: punctuation='column'"
         )
-
-
-def shard_count(spark: SparkSession, shards: int | None) -> int:
-    """How many shards: as asked, else Spark's number of shuffle partitions, which makes one task each."""
-    count = int(spark.conf.get("spark.sql.shuffle.partitions")) if shards is None else shards
-    if count < 1:
-        raise PlanError(f"shards must be at least 1, not {count}")
-    return count
 
 
 @dataclass

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from windrow.errors import PlanError
 from windrow.hosts.spark import java
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 STATE_STORE = "spark.sql.streaming.stateStore.providerClass"
+STATE_PARTITIONS = "spark.sql.streaming.internal.stateStore.partitions"
+SHUFFLE_PARTITIONS, SPARKS_DEFAULT = "spark.sql.shuffle.partitions", "200"
 # What every stateful query of ours needs or is much faster with; applies to sessions we did not make, too.
 NEEDED = {
     STATE_STORE: ROCKSDB,
@@ -38,7 +41,7 @@ def session(
 
     cores = os.cpu_count() or 1
     settings: dict[str, object] = {
-        "spark.sql.shuffle.partitions": cores,
+        SHUFFLE_PARTITIONS: cores,
         "spark.sql.execution.arrow.maxRecordsPerBatch": 200_000,
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # not the 96-bit type others have given up
         "spark.ui.enabled": "false",
@@ -71,9 +74,24 @@ def _stderr_to(path: str | Path) -> Iterator[None]:
         os.close(own)
 
 
-def prepare(spark: SparkSession) -> None:
-    """Give a session the state store that stateful Python operators need, where it still has Spark's default."""
-    for key, value in NEEDED.items():
-        if key == STATE_STORE and not spark.conf.get(key, "").endswith("HDFSBackedStateStoreProvider"):
-            continue  # a provider somebody chose
-        spark.conf.set(key, value)
+def prepare(spark: SparkSession, shards: int) -> None:
+    """Give a session that somebody else made what a stateful query needs, where it still has Spark's defaults.
+
+    The state store must be RocksDB. One state partition per shard: Spark's 200 shuffle partitions would mean 200 tasks
+    in every micro-batch, of which all but a few have nothing to do. Only stateful streaming queries see this setting.
+    """
+    if spark.conf.get(STATE_STORE).endswith("HDFSBackedStateStoreProvider"):
+        for key, value in NEEDED.items():
+            spark.conf.set(key, value)
+    if spark.conf.get(SHUFFLE_PARTITIONS) == SPARKS_DEFAULT:
+        spark.conf.set(STATE_PARTITIONS, shards)
+
+
+def shard_count(spark: SparkSession, shards: int | None) -> int:
+    """How many shards: as asked, else as many as Spark has shuffle partitions; where nobody set those, one per core."""
+    if shards is None:
+        partitions = spark.conf.get(SHUFFLE_PARTITIONS)
+        shards = int(spark.sparkContext.defaultParallelism if partitions == SPARKS_DEFAULT else partitions)
+    if shards < 1:
+        raise PlanError(f"shards must be at least 1, not {shards}")
+    return shards
