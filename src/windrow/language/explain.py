@@ -47,7 +47,7 @@ def _pipeline(pipeline: Pipeline, on_spark: bool) -> Iterator[str]:
 def _stage(stage: Stage, on_spark: bool, shards: int | None) -> Iterator[str]:
     keys = ", ".join(stage.keys) or "nothing: one group, one shard"
     if on_spark:
-        count = f"{shards} shards" if shards else "one shard per shuffle partition"
+        count = f"{shards} shards" if shards else "the shards"
         yield f"  exchange by hash of {keys} to {count}, as Arrow blobs; promises go to every shard"
         yield f"  shard (transformWithState, RocksDB), stage {stage.number}"
     else:
