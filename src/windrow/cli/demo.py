@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from windrow.cli.progress import Totals
+from windrow.cli.progress import Totals, end_line
 from windrow.errors import DataError
 from windrow.language.builder import Stream, stream
 from windrow.language.sql import sql
@@ -119,6 +119,7 @@ def _watch(console: Console, running: list[Running]) -> None:
             if not active:
                 break
             time.sleep(0.2)
+    end_line(console)
     for r in running:
         if (error := r.query.exception()) is not None:
             raise error

@@ -53,6 +53,12 @@ class Totals:
         )
 
 
+def end_line(console: Console) -> None:
+    """Where the output is not a terminal, a live display ends without a newline."""
+    if not console.is_terminal:
+        console.line()
+
+
 def follow(queries: list[tuple[str, StreamingQuery]], console: Console, each: Any = None) -> list[Totals]:
     """Show a line per query until all have ended; ``each`` is called when one has made progress."""
     totals = [Totals() for _ in queries]
@@ -69,6 +75,7 @@ def follow(queries: list[tuple[str, StreamingQuery]], console: Console, each: An
             if not active:
                 break
             time.sleep(0.2)
+    end_line(console)
     for _, query in queries:
         if (error := query.exception()) is not None:
             raise error

@@ -1,0 +1,27 @@
+"""Every example runs and prints what it always printed."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "examples"
+PRINTS = {
+    "feed_by_hand.py": [
+        "before the promise: 0 results",
+        "after it: [('a', datetime.datetime(2024, 1, 1, 10, 0), datetime.datetime(2024, 1, 1, 10, 1), 21.0, 2)]",
+        "late rows: 1",
+    ],
+    "windows_over_windows.py": [
+        "    0 to   600: 863 of 7741 bytes",
+        "  600 to  1200: 863 of 8596 bytes",
+        " 1200 to  1800: 863 of 8602 bytes",
+        " 1800 to  2400: 862 of 862 bytes",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in FOLDER.glob("*.py")))
+def test_an_example_prints_what_it_always_printed(name, capsys):
+    runpy.run_path(str(FOLDER / name), run_name="__main__")
+    assert capsys.readouterr().out.splitlines() == PRINTS[name]
