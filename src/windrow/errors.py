@@ -25,6 +25,10 @@ class DataError(WindrowError):
     """The rows handed in cannot be read as the declared stream."""
 
 
+class LateError(DataError):
+    """A row came after its window was released, and the query's late policy is "error"."""
+
+
 class ResultError(WindrowError):
     """A result has no value in its declared type, such as an integer sum beyond 64 bits."""
 

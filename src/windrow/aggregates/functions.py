@@ -9,23 +9,31 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from typing import ClassVar, Literal
 
 import polars as pl
 
+from windrow.aggregates.objects import Pick
 from windrow.aggregates.parts import (
     LIMB,
     ROWS,
     Moments,
     Part,
     counted,
+    decimal_sum,
     extreme,
     float_sum,
     integer_sum,
     nans,
     rows,
 )
-from windrow.errors import QueryError, ResultError
+from windrow.errors import ResultError
+
+
+Parameter = int | Fraction
+MOST_DIGITS = 38  # of a decimal
 
 
 @dataclass(frozen=True)
@@ -45,14 +53,21 @@ class Aggregate(ABC):
     name: str
     arg: str | None
     dtype: pl.DataType
+    parameters: tuple[Parameter, ...] = ()
 
     function: ClassVar[str]
     takes: ClassVar[str] = "a number"
+    wants: ClassVar[str] = ""  # what parameters it takes after its argument, in words
 
     @classmethod
     def accepts(cls, dtype: pl.DataType) -> bool:
         """Whether the argument may have this type."""
-        return dtype.is_integer() or dtype.is_float()
+        return dtype.is_numeric()
+
+    @classmethod
+    def check(cls, parameters: tuple[Parameter, ...]) -> bool:
+        """Whether these parameters make sense."""
+        return not parameters
 
     @property
     def algebra(self) -> Algebra:
@@ -109,48 +124,64 @@ class Count(Aggregate):
 
 @dataclass(frozen=True)
 class Sum(Aggregate):
-    """Exact 64-bit integers (beyond them an error, never a wrapped number); doubles for floats."""
+    """Exact 64-bit integers and decimals (beyond them an error, never a wrapped number); doubles for floats."""
 
     function = "sum"
 
     @property
     def algebra(self) -> Algebra:
-        exact = self.dtype.is_integer()
+        exact = not self.dtype.is_float()
         return Algebra(invertible=exact, order_exact=exact)
 
     @property
     def result(self) -> pl.DataType:
+        if isinstance(self.dtype, pl.Decimal):
+            return pl.Decimal(MOST_DIGITS, self.dtype.scale)
         return pl.Int64() if self.dtype.is_integer() else pl.Float64()
 
     def parts(self) -> tuple[Part, ...]:
         arg = self._arg()
+        if self.dtype.is_decimal():
+            return (counted(arg), *decimal_sum(arg))
         sums: tuple[Part, ...] = integer_sum(arg, self.dtype) if self.dtype.is_integer() else (float_sum(arg),)
         return (counted(arg), *sums)
 
     def lower(self, state: pl.DataFrame) -> pl.Series:
-        if not self.dtype.is_integer():
+        if self.dtype.is_float():
             return self._column(state, self._null_if_empty(pl.col(f"sum:{self.arg}")))
+        if self.dtype.is_decimal():
+            return self._decimal(state)
         limbs = _normalised(state, self._arg())
         overflow = limbs.select((pl.col("high") >= LIMB // 2) | (pl.col("high") < -LIMB // 2)).to_series()
         if overflow.any():
-            raise ResultError(self._overflow(state.filter(overflow)))
+            raise ResultError(self._overflow(state.filter(overflow), "64 bits"))
         total = pl.lit(limbs["high"]) * LIMB + pl.lit(limbs["low"])
         return self._column(state, self._null_if_empty(total))
 
-    def _overflow(self, state: pl.DataFrame) -> str:
+    def _decimal(self, state: pl.DataFrame) -> pl.Series:
+        assert isinstance(self.dtype, pl.Decimal)
+        scale = -self.dtype.scale
+        totals = [t if n else None for t, n in zip(_unscaled(state, self._arg()), state[f"n:{self.arg}"], strict=True)]
+        beyond = pl.Series([t is not None and abs(t) >= 10**MOST_DIGITS for t in totals], dtype=pl.Boolean)
+        if beyond.any():
+            raise ResultError(self._overflow(state.filter(beyond), f"{MOST_DIGITS} digits"))
+        values = [None if t is None else Decimal(f"{t}E{scale}") for t in totals]
+        return pl.Series(self.name, values, dtype=self.result)
+
+    def _overflow(self, state: pl.DataFrame, room: str) -> str:
         where = {c: state[c][0] for c in state.columns if ":" not in c and c[0] != "@" and c != ROWS}
-        return f"the sum {self.name!r} does not fit into 64 bits at {where}: sum a DOUBLE instead (CAST its argument)"
+        return f"the sum {self.name!r} does not fit into {room} at {where}: sum a DOUBLE instead (CAST its argument)"
 
 
 @dataclass(frozen=True)
 class Avg(Aggregate):
-    """The mean as a double; over integers from the exact sum."""
+    """The mean as a double; over integers and decimals from the exact sum."""
 
     function = "avg"
 
     @property
     def algebra(self) -> Algebra:
-        exact = self.dtype.is_integer()
+        exact = not self.dtype.is_float()
         return Algebra(invertible=exact, order_exact=exact)
 
     @property
@@ -162,6 +193,10 @@ class Avg(Aggregate):
 
     def lower(self, state: pl.DataFrame) -> pl.Series:
         total = pl.col(f"sum:{self.arg}")
+        if isinstance(self.dtype, pl.Decimal):
+            scale = 10**self.dtype.scale
+            means = zip(_unscaled(state, self._arg()), state[f"n:{self.arg}"], strict=True)
+            return pl.Series(self.name, [float(Fraction(t, n * scale)) if n else None for t, n in means], pl.Float64)
         if self.dtype.is_integer():
             limbs = _normalised(state, self._arg())
             total = pl.lit(limbs["high"]).cast(pl.Float64) * float(LIMB) + pl.lit(limbs["low"])
@@ -170,13 +205,13 @@ class Avg(Aggregate):
 
 @dataclass(frozen=True)
 class Extreme(Aggregate):
-    """The least or greatest value of a number, timestamp or date."""
+    """The least or greatest value of anything that has an order."""
 
-    takes = "a number, timestamp or date"
+    takes = "a number, text, timestamp, date or boolean"
 
     @classmethod
     def accepts(cls, dtype: pl.DataType) -> bool:
-        return dtype.is_integer() or dtype.is_float() or dtype.is_temporal()
+        return dtype.is_numeric() or dtype.is_temporal() or dtype in (pl.String, pl.Binary, pl.Boolean)
 
     @property
     def result(self) -> pl.DataType:
@@ -185,8 +220,14 @@ class Extreme(Aggregate):
     def parts(self) -> tuple[Part, ...]:
         arg = self._arg()
         how: Literal["min", "max"] = "min" if self.function == "min" else "max"
+        if not self._in_arrays:
+            return (counted(arg), Pick(arg, how, self.dtype))
         value = (counted(arg), extreme(arg, how, self.dtype))
         return (*value, nans(arg)) if self.dtype.is_float() else value
+
+    @property
+    def _in_arrays(self) -> bool:
+        return self.dtype.is_integer() or self.dtype.is_float() or self.dtype.is_temporal()
 
     def lower(self, state: pl.DataFrame) -> pl.Series:
         value = pl.col(f"{self.function}:{self.arg}")
@@ -260,7 +301,7 @@ class StddevPop(Variance):
     function, population, root = "stddev_pop", True, True
 
 
-FUNCTIONS: dict[str, type[Aggregate]] = {
+NUMERIC: dict[str, type[Aggregate]] = {
     "count": Count,
     "sum": Sum,
     "avg": Avg,
@@ -277,19 +318,13 @@ FUNCTIONS: dict[str, type[Aggregate]] = {
 }
 
 
-def make(function: str, name: str, arg: str | None, dtype: pl.DataType) -> Aggregate:
-    """The aggregate by its SQL name; raises QueryError for an unknown function or an argument it cannot take."""
-    if function not in FUNCTIONS:
-        raise QueryError(f"unknown aggregate {function!r}; there are: {', '.join(sorted(FUNCTIONS))}")
-    cls = FUNCTIONS[function]
-    if arg is None and cls is not Count:
-        raise QueryError(f"{function} needs an argument: {function}(column)")
-    if arg is not None and not cls.accepts(dtype):
-        raise QueryError(f"{function}() needs {cls.takes}, and its argument is of type {dtype}")
-    return cls(name, arg, dtype)
-
-
 def _normalised(state: pl.DataFrame, arg: str) -> pl.DataFrame:
     """The two limbs of a sum, carried, so that 0 <= low < 2**32."""
     high, low = pl.col(f"high:{arg}"), pl.col(f"low:{arg}")
     return state.select((high + low // LIMB).alias("high"), (low % LIMB).alias("low"))
+
+
+def _unscaled(state: pl.DataFrame, arg: str) -> list[int]:
+    """The sum of decimals as an integer of the last place, from its four limbs."""
+    limbs = [state[f"limb{i}:{arg}"].to_list() for i in range(4)]
+    return [sum(limb << 32 * i for i, limb in enumerate(row)) for row in zip(*limbs, strict=True)]

@@ -8,6 +8,7 @@ import polars as pl
 
 from windrow.aggregates.functions import Aggregate
 from windrow.aggregates.parts import Part, rows
+from windrow.aggregates.user import Failed
 
 
 class Partials:
@@ -26,14 +27,41 @@ class Partials:
         """The names of all state columns."""
         return [c for part in self.parts for c in part.columns]
 
+    @property
+    def numbers(self) -> bool:
+        """Whether all state is in NumPy arrays."""
+        return all(part.kind == "numbers" for part in self.parts)
+
     def lift(self, frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         """One partial per distinct value of ``by``."""
-        return frame.group_by(*by).agg(e for part in self.parts for e in part.lift())
+        return self._finished(frame.group_by(*by).agg(e for part in self.parts for e in part.lift()), True)
 
     def combine(self, frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         """Merge partials with equal ``by``."""
-        return frame.group_by(*by).agg(e for part in self.parts for e in part.combine())
+        return self._finished(frame.group_by(*by).agg(e for part in self.parts for e in part.combine()), False)
+
+    def _finished(self, frame: pl.DataFrame, lifted: bool) -> pl.DataFrame:
+        for part in self.parts:
+            try:
+                frame = part.finish(frame, lifted)
+            except Failed as failure:
+                failure.at = frame.drop(self.columns).row(failure.row, named=True)
+                raise
+        return frame
+
+    def empty(self, groups: pl.DataFrame) -> pl.DataFrame:
+        """The state of no tuple for each row of ``groups``."""
+        columns = [
+            pl.lit(value if part.kind != "lists" else [], dtype).alias(column)
+            for part in self.parts
+            for column, dtype, value in zip(part.columns, part.dtypes, part.identity, strict=True)
+        ]
+        return groups.with_columns(columns)
 
     def lower(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:
         """Results: the columns ``keep``, then one column per aggregate."""
-        return frame.select(keep).with_columns(*(a.lower(frame) for a in self.aggregates))
+        try:
+            return frame.select(keep).with_columns(*(a.lower(frame) for a in self.aggregates))
+        except Failed as failure:
+            failure.at = frame.select(keep).row(failure.row, named=True)
+            raise

@@ -8,9 +8,10 @@ the identity, and a count beside it tells emptiness.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -18,41 +19,74 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 Scalar = int | float
+Kind = Literal["numbers", "objects", "lists"]
 
+AT = "@t"  # the progress value of a row, as an integer
 ROWS = "@rows"  # the state column that counts tuples, in every partial: tells presence, and how many rows are late
 INT64 = pl.Int64()
 LIMB = 1 << 32  # integer sums are kept as two limbs, so that no intermediate overflows below 2**31 rows
 
 
-class Part(Protocol):
-    """Some state columns that are merged together. ``combine`` and ``merge`` are associative and commutative."""
+class Part(ABC):
+    """Some state columns that are merged together. Merging is associative and commutative.
+
+    ``kind`` says how windows are merged from panes: "numbers" as NumPy arrays, "objects" as arrays of Python values,
+    "lists" by concatenation of lists, which have no pairwise merge.
+    """
+
+    kind: ClassVar[Kind] = "numbers"
 
     @property
+    @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """Names of the state columns; equal names in two aggregates mean the same state."""
 
     @property
+    @abstractmethod
     def dtypes(self) -> tuple[pl.DataType, ...]: ...
 
     @property
-    def identity(self) -> tuple[Scalar, ...]:
+    def identity(self) -> tuple[Any, ...]:
         """The state of no tuple at all."""
+        return (None,) * len(self.columns)
 
+    @abstractmethod
     def lift(self) -> list[pl.Expr]:
         """State of the rows of a group, as aggregate expressions."""
 
+    @abstractmethod
     def combine(self) -> list[pl.Expr]:
         """State of a group from the states of its partials, as aggregate expressions."""
 
+    def finish(self, frame: pl.DataFrame, lifted: bool) -> pl.DataFrame:  # noqa: ARG002
+        """What no expression can do, after the grouping by ``lift`` or ``combine``."""
+        return frame
+
+    def arrays(self, frame: pl.DataFrame) -> list[Array]:
+        """The state columns for ``merge``."""
+        return [frame[c].to_numpy() for c in self.columns]
+
+    def series(self, arrays: Sequence[Array]) -> list[pl.Series]:
+        """The state columns of merged arrays."""
+        return [pl.Series(c, a, dtype=t) for c, a, t in zip(self.columns, arrays, self.dtypes, strict=True)]
+
     def merge(self, a: Sequence[Array], b: Sequence[Array]) -> list[Array]:
         """Element by element, the state of two states; ``a`` precedes ``b``."""
+        raise NotImplementedError(f"{type(self).__name__} has no pairwise merge")
 
     def accumulate(self, state: Sequence[Array], axis: int) -> list[Array]:
         """Running ``merge`` along an axis."""
+        running = [np.moveaxis(s.copy(), axis, 0) for s in state]
+        for i in range(1, len(running[0])):
+            for column, value in zip(
+                running, self.merge([r[i - 1] for r in running], [r[i] for r in running]), strict=True
+            ):
+                column[i] = value
+        return [np.moveaxis(r, 0, axis) for r in running]
 
 
 @dataclass(frozen=True)
-class Fold:
+class Fold(Part):
     """One column merged by addition, minimum or maximum."""
 
     column: str
@@ -91,7 +125,7 @@ class Fold:
 
 
 @dataclass(frozen=True)
-class Moments:
+class Moments(Part):
     """Count, mean and sum of squared distances from it: the parallel update of Chan, Golub and LeVeque.
 
     A sum of squares would cancel catastrophically where the spread is small beside the mean.
@@ -134,15 +168,6 @@ class Moments:
         empty = [nb == 0, na == 0]
         return [n, np.select(empty, [mean_a, mean_b], mean), np.select(empty, [m2a, m2b], m2)]
 
-    def accumulate(self, state: Sequence[Array], axis: int) -> list[Array]:
-        running = [np.moveaxis(s.copy(), axis, 0) for s in state]
-        for i in range(1, len(running[0])):
-            for column, value in zip(
-                running, self.merge([r[i - 1] for r in running], [r[i] for r in running]), strict=True
-            ):
-                column[i] = value
-        return [np.moveaxis(r, 0, axis) for r in running]
-
 
 def rows() -> Fold:
     """The number of tuples."""
@@ -159,6 +184,16 @@ def integer_sum(arg: str, dtype: pl.DataType) -> tuple[Fold, Fold]:
     x = pl.col(arg) if dtype in (pl.Int64(), pl.UInt64()) else pl.col(arg).cast(pl.Int64)
     high, low = (x // LIMB).cast(pl.Int64), (x % LIMB).cast(pl.Int64)
     return Fold(f"high:{arg}", high.sum(), "sum"), Fold(f"low:{arg}", low.sum(), "sum")
+
+
+def decimal_sum(arg: str) -> tuple[Fold, ...]:
+    """Four limbs of 32 bits of the unscaled value, the lowest first: exact in every order."""
+    x = pl.col(arg).to_physical()
+    limbs = []
+    for i in range(3):
+        limbs.append(Fold(f"limb{i}:{arg}", (x % LIMB).cast(pl.Int64).sum(), "sum"))
+        x = x // LIMB
+    return (*limbs, Fold(f"limb3:{arg}", x.cast(pl.Int64).sum(), "sum"))
 
 
 def float_sum(arg: str) -> Fold:

@@ -75,17 +75,27 @@ class Graph:
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         return self._run(port, promise)
 
+    def on_flush(self) -> list[Item]:
+        """Flushes every operator, inputs first, so that what one puts out has reached the next before its turn."""
+        out: list[Item] = []
+        for number, node in enumerate(self.nodes):
+            self._deliver(number, node.operator.on_flush(), out)
+            self._drain(self._any_waiting(), out)
+        return out
+
     def _run(self, port: int, item: Item) -> list[Item]:
         node, node_port = self.inputs[port]
         self._waiting[node].append((node_port, item))
         out: list[Item] = []
-        current: int | None = node
+        self._drain(node, out)
+        return out
+
+    def _drain(self, current: int | None, out: list[Item]) -> None:
         while current is not None:
             self._step(current, out)
             following = self.strategy.next(self, current)
             # A strategy may stop early; nothing may stay on an arc, or a snapshot would lose it.
             current = following if following is not None else self._any_waiting()
-        return out
 
     def _step(self, number: int, out: list[Item]) -> None:
         if not self._waiting[number]:
@@ -97,6 +107,10 @@ class Graph:
         else:
             assert isinstance(item, pl.DataFrame)
             produced = node.operator.on_batch(port, item)
+        self._deliver(number, produced, out)
+
+    def _deliver(self, number: int, produced: Sequence[Item], out: list[Item]) -> None:
+        node = self.nodes[number]
         for result in produced:
             if isinstance(result, Side) or not node.to:
                 out.append(result)

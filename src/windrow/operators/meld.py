@@ -33,6 +33,9 @@ class Meld:
         self._changed |= promise.value > self.combined.inputs[port].for_group(promise.group)
         return list(self.combined.give(port, promise))
 
+    def on_flush(self) -> list[Item]:
+        return []
+
     def wake_at(self) -> int | None:
         """No promise makes it emit rows: it holds none."""
         return None

@@ -22,9 +22,12 @@ WID = "@wid"
 
 @dataclass(frozen=True)
 class Side:
-    """What left the main stream, and why. ``count`` rows did; ``rows`` has them where they still exist as rows."""
+    """Rows to be counted apart: bad ones and late ones left the main stream, late ones in revisions did not.
 
-    kind: Literal["bad", "late"]
+    ``count`` rows are meant; ``rows`` describes them: a bad row with its reason, a late one with its window.
+    """
+
+    kind: Literal["bad", "late", "revised"]
     count: int
     rows: Batch = field(default_factory=pl.DataFrame, compare=False)
 
@@ -45,6 +48,9 @@ class Operator(Protocol):
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         """Take a promise about the rows that will still come on ``port``."""
+
+    def on_flush(self) -> list[Item]:
+        """The host has given all it has for now: whatever is due without a promise can come out."""
 
     def wake_at(self) -> int | None:
         """The smallest promise of its stream that would make it emit or free something; None if none would."""
@@ -67,6 +73,9 @@ class Stateless:
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         return [promise]
+
+    def on_flush(self) -> list[Item]:
+        return []
 
     def wake_at(self) -> int | None:
         return None

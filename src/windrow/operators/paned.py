@@ -9,53 +9,192 @@ import polars as pl
 
 from windrow.aggregates import ROWS, Partials
 from windrow.aggregates.parts import Array
-from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW
-from windrow.operators.operator import PANE, WID, Batch, Item
-from windrow.operators.released import Released, clipped
+from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW, Chunks
+from windrow.operators.operator import PANE, WID, Batch, Item, Side
+from windrow.operators.options import PLAIN, Options
+from windrow.operators.panes import pane_length
+from windrow.operators.ranges import merged, windows_of
+from windrow.operators.released import STATUS, VERSION, clipped, locating, spread
+from windrow.operators.sliding import SlidingAggregate, rows_in
 from windrow.operators.slide import slide
-from windrow.progress import Punctuation
+from windrow.operators.versions import Versions
+from windrow.progress import END, START, Punctuation
 from windrow.windows import Sliding
 
 CELLS = 1 << 21  # panes x groups that are slid over at once: 16 MB per state column
+FIRST = "@first"  # the first window of a group that has a result in every window
 
 
-class Paned(Released):
+class Paned(SlidingAggregate):
     """Expects partials of Panes. A row is kept once, in its pane, however many windows it belongs to."""
 
-    def __init__(self, window: Sliding, keys: Sequence[str], aggregates: Partials, dtype: pl.DataType) -> None:
-        super().__init__(window, keys, aggregates, dtype, chunk_by=PANE)
-        self.length = window.range // window.pane  # panes per window
-        self.step = window.slide // window.pane  # panes from one window to the next
+    def __init__(
+        self,
+        window: Sliding,
+        keys: Sequence[str],
+        aggregates: Partials,
+        dtype: pl.DataType,
+        options: Options = PLAIN,
+    ) -> None:
+        super().__init__(window, keys, aggregates, dtype, options, chunk_by=PANE)
+        pane = pane_length(window, options)
+        self.length = window.range // pane  # panes per window
+        self.step = window.slide // pane  # panes from one window to the next
         self.width = max(1, self.length // CHUNKS_PER_WINDOW)  # panes per chunk
+        self.kept = -(-(options.keep or 0) // window.slide)  # released windows that can still be revised
+        self.seen = Chunks(lambda f: _first_of(f, self.keys))
+        self.dirty = Chunks(lambda f: f.unique())
+        self.versions = Versions(self.keys, max(1, self.length // self.step // CHUNKS_PER_WINDOW))
+        if options.empty:
+            self.stores["seen/"] = self.seen
+        if options.late == "revise":
+            self.stores["dirty/"] = self.dirty
+        if options.versioned:
+            self.stores["versions/"] = self.versions.chunks
+        if options.empty or options.early is not None:
+            self.marks |= {"greatest": START, "shown": START}
 
+    def pane_length(self) -> int:
+        return self.window.slide // self.step
+
+    # -- rows ----------------------------------------------------------------------------------------------------
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         # Every pane before the end of the last released window is in a released window, or in none (gaps).
-        kept, side = self.split_late(batch, pl.col(PANE) >= clipped(self.closed * self.step))
+        late = batch.filter(pl.col(PANE) < clipped(self.closed * self.step))
+        kept, side = (batch, []) if not late.height else self._policy(batch, late)
         if kept.height:
             self.chunks.append(kept.with_columns((pl.col(PANE) // self.width).alias(CHUNK)))
+            self._note(kept)
         return side
 
+    def _policy(self, batch: Batch, late: Batch) -> tuple[Batch, list[Item]]:
+        """What still counts of a batch with late partials, and how the others leave."""
+        final = self._final()  # no window below this id can get another result
+        wanted = self._first_pane(final) if self.options.generous else clipped(final * self.step)
+        kept = batch.filter(pl.col(PANE) >= wanted)
+        if self.options.late == "side":  # counted by Gate, where they still were rows
+            return kept, []
+        dropped = late.filter(pl.col(PANE) < wanted)
+        if self.options.late != "revise":
+            return kept, self._missed(late)
+        accepted = late.filter(pl.col(PANE) >= wanted)
+        self.dirty.append(accepted.select(PANE, *self.keys).with_columns(pl.lit(0, pl.Int64).alias(CHUNK)))
+        items = self._missed(dropped) if dropped.height else []
+        extra = rows_in(accepted)
+        return kept, [*items, Side("late", extra), Side("revised", extra)] if extra else items
+
+    def _missed(self, late: Batch) -> list[Item]:
+        pane = late[PANE].to_numpy()
+        last = (pane + self.length) // self.step
+        return self.late_in(late, pane // self.step, last.clip(max=self.closed) if self.options.generous else last)
+
+    def _note(self, kept: Batch) -> None:
+        if "greatest" in self.marks:
+            self.marks["greatest"] = max(self.marks["greatest"], int(kept[PANE].max()))  # type: ignore[arg-type]
+        if self.options.empty:
+            firsts = kept.select(*self.keys, (pl.col(PANE) // self.step).alias(FIRST))
+            self.seen.append(_first_of(firsts, self.keys).with_columns(pl.lit(0, pl.Int64).alias(CHUNK)))
+
+    # -- promises ------------------------------------------------------------------------------------------------
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         before = self.closed
         if not self.advance(promise):
             return []
-        end = clipped(self.closed * self.step)  # all panes before this are complete
-        frames = self.chunks.below(-(-end // self.width))
         items: list[Item] = []
-        if frames:
-            panes = self.chunks.combine(pl.concat(frames))
-            panes = panes.filter(pl.col(PANE) < end, pl.col(PANE) >= self._first_pane(before))
-            items = [self.results(w) for w in self._windows(panes, before)]
-        self.chunks.free_below(self._first_pane(self.closed) // self.width)
+        for states in self._states(before, self.closed):
+            items += self._released(states)
+        if self.options.empty:
+            items += self._empty_windows(before, items)
+        self._free()
         return [*items, self.promise()]
 
+    def _released(self, states: Batch) -> list[Item]:
+        states = self.whole(states)
+        if self.options.versioned:
+            states = self.versions.stamp(states, "final", 0, changed_only=False)
+            if self.options.late == "revise":  # what is not recorded counts as version 1
+                self.versions.record(states.filter(pl.col(VERSION) > 1))
+        return [self.results(states)] if states.height else []
+
+    def results(self, frame: Batch) -> Batch:
+        lowered = super().results(frame)
+        return lowered.hstack(frame.select(VERSION, STATUS)) if self.options.versioned else lowered
+
+    def _final(self) -> int:
+        return clipped(self.closed - self.kept) if self.options.late == "revise" else self.closed
+
+    def _free(self) -> None:
+        final = self._final() if self.closed != END else END
+        self.chunks.free_below(self._first_pane(final) // self.width)
+        self.versions.free_below(final)
+
+    def on_flush(self) -> list[Item]:
+        """Revisions of released windows, and early results of open ones."""
+        items = self._revised() if self.options.late == "revise" else []
+        return [*items, *self._early()] if self.options.early is not None else items
+
+    def _revised(self) -> list[Item]:
+        frames = self.dirty.below(1)
+        if not frames:
+            return []
+        touched = pl.concat(frames).unique()
+        pane = touched[PANE].to_numpy()
+        first = np.maximum(pane // self.step, self._final())
+        wids, source = spread(first, np.minimum((pane + self.length) // self.step, self.closed))
+        pairs = touched.select(self.keys)[source].with_columns(pl.Series(WID, wids)).unique()
+        self.dirty.free_below(1)
+        if not pairs.height:
+            return []
+        items: list[Item] = []
+        for states in self._states(int(wids.min()), int(wids.max()) + 1):
+            states = self.whole(states.join(pairs, on=[WID, *self.keys], how="semi", nulls_equal=True))
+            stamped = self.versions.stamp(states, "revised", 1, changed_only=False)
+            self.versions.record(stamped)
+            items += [self.results(stamped)] if stamped.height else []
+        return items
+
+    def _early(self) -> list[Item]:
+        """Open windows that have changed, once the stream has come past the next multiple of ``early``."""
+        assert self.options.early is not None
+        mark = self.marks["greatest"] * self.pane_length() // self.options.early
+        if self.closed == END or self.marks["greatest"] == START or mark <= self.marks["shown"]:
+            return []
+        self.marks["shown"] = mark
+        last = (self.marks["greatest"] + self.length) // self.step
+        items: list[Item] = []
+        for states in self._states(self.closed, last):
+            stamped = self.versions.stamp(self.whole(states), "early", 0, changed_only=True)
+            self.versions.record(stamped)
+            items += [self.results(stamped)] if stamped.height else []
+        return items
+
+    def _empty_windows(self, before: int, items: list[Item]) -> list[Item]:
+        """Results of nothing, for each group seen, from its first window on. The end of a stream adds none."""
+        frames = self.seen.below(1)
+        if not frames:
+            return []
+        groups = _first_of(pl.concat(frames), self.keys)
+        upto = self.closed if self.closed != END else max(self.marks["greatest"] // self.step, before)
+        first = np.maximum(groups[FIRST].to_numpy(), before)
+        wids, source = spread(first, np.full(len(first), upto))
+        every = groups.select(self.keys)[source] if self.keys else pl.DataFrame()
+        every = every.with_columns(pl.Series(WID, wids))
+        there = [i.select(*self.keys, "window_end") for i in items if isinstance(i, pl.DataFrame)]
+        if there:
+            ends = self.bounds.column("window_end", self.ends(wids))
+            known = pl.concat(there)
+            every = every.with_columns(ends).join(known, on=[*self.keys, "window_end"], how="anti", nulls_equal=True)
+            every = every.drop("window_end")
+        return self._released(self.aggregates.empty(every)) if every.height else []
+
+    # -- when ----------------------------------------------------------------------------------------------------
     def wake_at(self) -> int | None:
         """The end of the next window that holds anything, or what frees the oldest chunk, whichever is first."""
         first = self.chunks.first()
         if first is None:
             return None
         freed = -(-((first + 1) * self.width + self.length) // self.step) - 1  # the first id that no longer needs it
-        wakes = [self.waits_until(freed - 1)]
+        wakes = [self.waits_until(freed - 1 + self.kept)]
         needed = self._first_pane(self.closed)
         for chunk in sorted(self.chunks.stacks):
             panes = pl.concat([frame[PANE] for frame in self.chunks.stacks[chunk]])
@@ -68,30 +207,54 @@ class Paned(Released):
     def _first_pane(self, wid: int) -> int:
         return clipped((wid + 1) * self.step - self.length)
 
-    def _windows(self, panes: Batch, after: int) -> Iterator[Batch]:
-        """The windows with ids in [after, closed) that hold any of the panes, a block of groups at a time."""
-        if not panes.height:
+    # -- windows from panes --------------------------------------------------------------------------------------
+    def _states(self, first: int, last: int) -> Iterator[Batch]:
+        """The states of all windows with ids in [first, last) that hold any pane."""
+        end = clipped((last - 1) * self.step + self.step) if last != END else clipped(END)
+        frames = self.chunks.below(-(-end // self.width))
+        if not frames:
             return
+        panes = self.chunks.combine(pl.concat(frames))
+        panes = panes.filter(pl.col(PANE) < end, pl.col(PANE) >= self._first_pane(first))
+        if panes.height:
+            yield from self._windows(panes, first, last)
+
+    def _windows(self, panes: Batch, first: int, last: int) -> Iterator[Batch]:
         if self.keys:
             groups = panes.select(self.keys).unique(maintain_order=True).with_row_index("@group")
             panes = panes.join(groups, on=list(self.keys), how="left", nulls_equal=True)
         else:
             groups = pl.DataFrame({"@group": [0]}, schema={"@group": pl.UInt32})
             panes = panes.with_columns(pl.lit(0, pl.UInt32).alias("@group"))
-        for first, last in self._runs(panes, after):
-            start = self._first_pane(first)
-            count = self._first_pane(last - 1) + self.length - start
+        if not self.aggregates.numbers:
+            yield self._ranges(panes, groups, first, last)
+            return
+        for low, high in self._runs(panes, first, last):
+            start = self._first_pane(low)
+            count = self._first_pane(high - 1) + self.length - start
             run = panes.filter(pl.col(PANE) >= start, pl.col(PANE) < start + count)
             block = max(1, CELLS // count)
-            for low in range(0, groups.height, block):
-                part = run if groups.height <= block else run.filter(pl.col("@group").is_between(low, low + block - 1))
-                yield self._slide(part, groups[low : low + block], first, start, count)
+            for at in range(0, groups.height, block):
+                part = run if groups.height <= block else run.filter(pl.col("@group").is_between(at, at + block - 1))
+                yield self._slide(part, groups[at : at + block], low, start, count)
 
-    def _runs(self, panes: Batch, after: int) -> Iterator[tuple[int, int]]:
+    def _ranges(self, panes: Batch, groups: Batch, first: int, last: int) -> Batch:
+        """Windows of states that are not numbers: each is merged from the panes that are there."""
+        panes = panes.sort("@group", PANE)
+        pane = panes[PANE].to_numpy()
+        begin = (pane // self.step).clip(first, last)
+        group = panes["@group"].to_numpy().astype(np.int64)
+        wid, low, high = windows_of(group, begin, ((pane + self.length) // self.step).clip(first, last))
+        names = groups.select(self.keys)[group[low]] if self.keys else pl.DataFrame()
+        found = names.with_columns(pl.Series(WID, wid))
+        with locating(lambda at: self.place({**at, **found.row(at["@row"], named=True)})):
+            return found.hstack(merged(self.aggregates, panes, low, high))
+
+    def _runs(self, panes: Batch, after: int, before: int) -> Iterator[tuple[int, int]]:
         """Ranges of window ids to compute: no windows over long gaps, and no range of more than CELLS panes."""
         present = np.unique(panes[PANE].to_numpy())
         firsts = np.maximum(present // self.step, after)
-        lasts = np.minimum((present + self.length) // self.step, self.closed)
+        lasts = np.minimum((present + self.length) // self.step, before)
         firsts, lasts = firsts[firsts < lasts], lasts[firsts < lasts]
         if not len(firsts):
             return
@@ -117,3 +280,9 @@ class Paned(Released):
         columns = [pl.Series(c, values[window, which]) for c, values in merged.items()]
         found = pl.DataFrame([pl.Series(WID, window + first), *columns])
         return found.hstack(groups.select(self.keys)[which]) if self.keys else found
+
+
+def _first_of(frame: Batch, keys: Sequence[str]) -> Batch:
+    """Each group once, with its first window."""
+    least = pl.col(FIRST).min()
+    return frame.group_by(keys).agg(least) if keys else frame.select(least)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import polars as pl
@@ -9,25 +10,48 @@ import polars as pl
 from windrow.aggregates import Partials
 from windrow.operators.bucket import on_window_ids
 from windrow.operators.operator import PANE, PROGRESS, Batch, Item, Stateless
+from windrow.operators.options import PLAIN, Options
+from windrow.operators.released import locating
 from windrow.progress import Punctuation
 from windrow.windows import Sliding
+
+
+def pane_length(window: Sliding, options: Options = PLAIN) -> int:
+    """Windows are whole numbers of panes; with early results so are the steps between them.
+
+    >>> from windrow.operators.options import Options
+    >>> pane_length(Sliding(60, 30)), pane_length(Sliding(60, 30), Options(early=20))
+    (30, 10)
+    """
+    return math.gcd(window.pane, options.early or 0)
 
 
 class Panes(Stateless):
     """Remembers nothing between batches, so it can run before an exchange: what crosses it is small."""
 
-    def __init__(self, window: Sliding, keys: Sequence[str], aggregates: Partials) -> None:
+    def __init__(
+        self, window: Sliding, keys: Sequence[str], aggregates: Partials, options: Options = PLAIN
+    ) -> None:
         self.window = window
         self.keys = tuple(keys)
         self.aggregates = aggregates
+        self.pane = pane_length(window, options)
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         values = batch[PROGRESS].to_numpy()
-        tagged = batch.with_columns(pl.Series(PANE, self.window.panes_array(values)))
+        tagged = batch.with_columns(pl.Series(PANE, (values - self.window.origin) // self.pane))
         if self.window.slide > self.window.range:  # rows in the gaps are in no window
             first, last = self.window.wids_array(values)
             tagged = tagged.filter(pl.Series(first < last))
-        return [self.aggregates.lift(tagged, [PANE, *self.keys])]
+        with locating(self._place):
+            return [self.aggregates.lift(tagged, [PANE, *self.keys])]
+
+    def _place(self, at: dict[str, object]) -> dict[str, object]:
+        pane = at[PANE]
+        assert isinstance(pane, int)
+        wid = pane * self.pane // self.window.slide
+        group = {k: at[k] for k in self.keys}
+        return {**group, "window": (self.window.start(wid), self.window.end(wid))}
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         return [on_window_ids(self.window, promise)]

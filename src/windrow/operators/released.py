@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from windrow.aggregates import ROWS, Partials
+from windrow.aggregates import ROWS, Failed, Partials
+from windrow.errors import LateError, ResultError
 from windrow.operators.chunks import Chunks
-from windrow.operators.operator import WID, Batch, Changes, Item, Side, State
+from windrow.operators.clock import Bounds
+from windrow.operators.operator import Batch, Changes, Item, Side, State
+from windrow.operators.options import PLAIN, Options
 from windrow.progress import END, START, Punctuation
-from windrow.windows import Sliding
+from windrow.windows.tuples import Ints
 
 WINDOW_START, WINDOW_END = "window_start", "window_end"
+VERSION, STATUS = "version", "status"
+WINDOWS, LATE_BY, LATE_ROWS = "windows", "late_by", "rows"  # of a late record: how many windows, how late, how many rows
 LIMIT = 1 << 62  # START and END times a window's step leave 64 bits; nothing real is beyond this
 
 
@@ -22,76 +29,137 @@ def clipped(value: int) -> int:
     return max(-LIMIT, min(LIMIT, value))
 
 
-class Released:
-    """State of a window aggregate: partials in chunks, and ``closed``: all windows below this id are released.
+def late_schema(columns: dict[str, pl.DataType], bound: pl.DataType) -> dict[str, pl.DataType]:
+    """The columns of late records: what is known of the rows, their first window, and how much was missed."""
+    found = {**columns, WINDOW_START: bound, WINDOW_END: bound}
+    return {**found, WINDOWS: pl.Int64(), LATE_BY: pl.Int64(), LATE_ROWS: pl.Int64()}
 
-    A row is late when a window it belongs to is released; then it is dropped from all of its windows (the
-    thesis's consistent slack) and counted.
+
+@contextmanager
+def locating(describe: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[None]:
+    """Turns the failure of a user's function into an error that names the aggregate, the group and the window."""
+    try:
+        yield
+    except Failed as failure:
+        raise ResultError(f"{failure}, at {describe(failure.at)}") from failure.cause
+
+
+class Released:
+    """State of a window aggregate: partials in chunks, and ``closed``: how far windows are released.
+
+    A row is late when a window it belongs to is released; what happens then is the query's late policy. ``stores``
+    are further chunked tables; ``marks`` further integers that must survive a restart.
     """
 
     def __init__(
-        self, window: Sliding, keys: Sequence[str], aggregates: Partials, dtype: pl.DataType, chunk_by: str
+        self, keys: Sequence[str], aggregates: Partials, dtype: pl.DataType, options: Options = PLAIN, *, chunk_by: str
     ) -> None:
-        self.window = window
         self.keys = tuple(keys)
         self.aggregates = aggregates
-        self.dtype = dtype
-        self.closed = START
-        self._saved = START
+        self.bounds = Bounds(dtype, options.zone)
+        self.options = options
+        self.marks: dict[str, int] = {"value": START}
+        self._saved = dict(self.marks)
         by = (chunk_by, *keys)
-        self.chunks = Chunks(lambda frame: aggregates.combine(frame, by))
+        self.chunks = Chunks(lambda frame: self._combined(frame, by))
+        self.stores: dict[str, Chunks] = {"": self.chunks}
 
-    def split_late(self, batch: Batch, on_time: pl.Expr) -> tuple[Batch, list[Item]]:
-        """Partials that still count, and the number of rows in the others."""
-        kept = batch.filter(on_time)
-        if kept.height == batch.height:
-            return batch, []
-        late = int(batch[ROWS].sum()) - int(kept[ROWS].sum())
-        return kept, [Side("late", late)]
+    # -- progress ------------------------------------------------------------------------------------------------
+    @property
+    def closed(self) -> int:
+        return self.marks["value"]
+
+    @closed.setter
+    def closed(self, value: int) -> None:
+        self.marks["value"] = value
 
     def advance(self, promise: Punctuation) -> bool:
-        """Note a promise on window ids; false if it closes nothing new."""
+        """Note a promise; false if it closes nothing new."""
         if promise.group is not None or promise.value <= self.closed:
             return False
         self.closed = min(promise.value, END)
         return True
 
-    def promise(self) -> Punctuation:
-        """What follows for ``window_end``: windows below ``closed`` are all out, so the next end is that of it."""
-        end = self.window.end(self.closed)
-        return Punctuation(END if self.closed == END or end > END else end)
+    def on_flush(self) -> list[Item]:
+        return []
 
-    def results(self, frame: Batch) -> Batch:
-        """Keys, window bounds and aggregates from partials with a ``@wid`` each."""
-        wids = frame[WID].to_numpy()
-        ends = self.window.origin + (wids + 1) * self.window.slide
-        bounds = {WINDOW_START: ends - self.window.range, WINDOW_END: ends}
-        frame = frame.with_columns(*(self._bound(name, values) for name, values in bounds.items()))
-        return self.aggregates.lower(frame, [*self.keys, WINDOW_START, WINDOW_END])
+    # -- merging -------------------------------------------------------------------------------------------------
+    def place(self, at: dict[str, Any]) -> dict[str, Any]:
+        """Where a failure happened, in a user's words: the group, and the window if it is known."""
+        return {k: v for k, v in at.items() if not k.startswith("@")}
 
-    def _bound(self, name: str, values: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pl.Series:
-        physical = pl.Series(name, values)
-        return physical.cast(pl.Int32).cast(self.dtype) if self.dtype == pl.Date else physical.cast(self.dtype)
+    def _combined(self, frame: Batch, by: Sequence[str]) -> Batch:
+        with locating(self.place):
+            return self.aggregates.combine(frame, by)
 
-    def waits_until(self, wid: int) -> int:
-        """The end of the first window from ``wid`` on that is still open."""
-        return self.window.end(max(wid, self.closed))
+    # -- what comes out ------------------------------------------------------------------------------------------
+    def lowered(self, frame: Batch, starts: Ints | None, ends: Ints) -> Batch:
+        """Keys, window bounds and aggregates from states with a window each; no ``starts``: there is no start."""
+        begin = self.bounds.column(WINDOW_START, ends if starts is None else starts)
+        if starts is None:
+            begin = pl.Series(WINDOW_START, [None] * len(ends), dtype=self.bounds.dtype)
+        frame = frame.with_columns(begin, self.bounds.column(WINDOW_END, ends))
+        with locating(self.place):
+            return self.aggregates.lower(frame, [*self.keys, WINDOW_START, WINDOW_END])
+
+    def late(self, partials: Batch, starts: Ints | None, ends: Ints, windows: Ints) -> list[Item]:
+        """The items for late partials, each of which missed ``windows`` windows, the first of them as given."""
+        count = int(partials[ROWS].sum())
+        begin = self.bounds.column(WINDOW_START, ends if starts is None else starts)
+        end = self.bounds.column(WINDOW_END, ends)
+        if self.options.late == "error":
+            group = {k: partials[k][0] for k in self.keys}
+            where = f" of {group}" if group else ""
+            raise LateError(
+                f"{count} late rows, the first{where} in the released window [{begin[0]}, {end[0]}). Under the policy "
+                "'error' they stop the query: give the source more slack, or choose drop, side or revise"
+            )
+        records = partials.select(
+            *self.keys,
+            begin if starts is not None else pl.lit(None, self.bounds.dtype).alias(WINDOW_START),
+            end,
+            pl.Series(WINDOWS, windows, dtype=pl.Int64),
+            pl.lit(None, pl.Int64).alias(LATE_BY),
+            pl.col(ROWS).alias(LATE_ROWS),
+        )
+        return [Side("late", count, records)]
+
+    # -- state ---------------------------------------------------------------------------------------------------
+    def _marks(self) -> Batch:
+        return pl.DataFrame({name: [value] for name, value in self.marks.items()})
 
     def snapshot(self) -> State:
-        return {"closed": pl.DataFrame({"value": [self.closed]}), **self.chunks.snapshot()}
+        found: State = {"closed": self._marks()}
+        for prefix, store in self.stores.items():
+            found.update({f"{prefix}{name}": frame for name, frame in store.snapshot().items()})
+        return found
 
     def changes(self) -> Changes:
-        found = self.chunks.changes()
-        if self.closed != self._saved:
-            found["closed"] = pl.DataFrame({"value": [self.closed]})
-            self._saved = self.closed
+        found: Changes = {}
+        for prefix, store in self.stores.items():
+            found.update({f"{prefix}{name}": frame for name, frame in store.changes().items()})
+        if self.marks != self._saved:
+            found["closed"] = self._marks()
+            self._saved = dict(self.marks)
         return found
 
     def restore(self, state: State) -> None:
         chunks = dict(state)
-        closed = chunks.pop("closed", None)
-        self.closed = self._saved = START if closed is None else int(closed["value"][0])
-        self.chunks.restore(chunks)
+        marks = chunks.pop("closed", None)
+        self.marks = dict.fromkeys(self.marks, START)
+        if marks is not None:
+            self.marks.update({name: int(marks[name][0]) for name in self.marks if name in marks.columns})
+        self._saved = dict(self.marks)
+        for prefix, store in sorted(self.stores.items(), reverse=True):
+            own = {name: chunks.pop(name) for name in list(chunks) if name.startswith(prefix)}
+            store.restore({name.removeprefix(prefix): frame for name, frame in own.items()})
 
     def state_bytes(self) -> int:
-        return self.chunks.state_bytes()
+        return sum(store.state_bytes() for store in self.stores.values())
+
+
+def spread(first: Ints, last: Ints) -> tuple[Ints, Ints]:
+    """Every value of the ranges [first, last), and the number of the range that it is from."""
+    count = np.maximum(last - first, 0)
+    source = np.repeat(np.arange(len(count)), count)
+    return np.repeat(first, count) + np.arange(len(source)) - np.repeat(np.cumsum(count) - count, count), source

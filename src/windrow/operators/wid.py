@@ -10,30 +10,54 @@ from windrow.aggregates import Partials
 from windrow.operators.bucket import FIRST, LAST
 from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW
 from windrow.operators.operator import WID, Batch, Item
-from windrow.operators.released import Released
+from windrow.operators.options import PLAIN, Options
+from windrow.operators.released import locating
+from windrow.operators.sliding import SlidingAggregate
 from windrow.progress import Punctuation
 from windrow.windows import Sliding
+from windrow.windows.tuples import Ints
 
 
-class Wid(Released):
+class Wid(SlidingAggregate):
     """Expects rows tagged by Bucket. Each row updates an accumulator in each of its windows, at once.
 
     Rows of a batch with the same ids and keys are first reduced to one partial, then spread over the ids: the
     thesis's hash table update, a batch at a time. Chunk: some consecutive windows.
     """
 
-    def __init__(self, window: Sliding, keys: Sequence[str], aggregates: Partials, dtype: pl.DataType) -> None:
-        super().__init__(window, keys, aggregates, dtype, chunk_by=WID)
+    def __init__(
+        self,
+        window: Sliding,
+        keys: Sequence[str],
+        aggregates: Partials,
+        dtype: pl.DataType,
+        options: Options = PLAIN,
+    ) -> None:
+        super().__init__(window, keys, aggregates, dtype, options, chunk_by=WID)
         self.width = max(1, window.range // window.slide // CHUNKS_PER_WINDOW)  # windows per chunk
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        tagged = self.aggregates.lift(batch.filter(pl.col(FIRST) < pl.col(LAST)), [FIRST, LAST, *self.keys])
-        kept, side = self.split_late(tagged, pl.col(FIRST) >= self.closed)
+        with locating(self.place):
+            tagged = self.aggregates.lift(batch.filter(pl.col(FIRST) < pl.col(LAST)), [FIRST, LAST, *self.keys])
+        kept, side = self._on_time(tagged)
         if kept.height:
             spread = kept.with_columns(pl.int_ranges(FIRST, LAST).alias(WID)).explode(WID).drop(FIRST, LAST)
-            merged = self.aggregates.combine(spread, [WID, *self.keys])
+            merged = self._combined(spread, [WID, *self.keys])
             self.chunks.append(merged.with_columns((pl.col(WID) // self.width).alias(CHUNK)))
         return side
+
+    def _on_time(self, tagged: Batch) -> tuple[Batch, list[Item]]:
+        late = tagged.filter(pl.col(FIRST) < self.closed)
+        if not late.height:
+            return tagged, []
+        first, last = late[FIRST].to_numpy(), late[LAST].to_numpy()
+        if not self.options.generous:
+            return tagged.filter(pl.col(FIRST) >= self.closed), self._reported(late, first, last)
+        kept = tagged.with_columns(pl.max_horizontal(FIRST, pl.lit(self.closed)).alias(FIRST))
+        return kept.filter(pl.col(FIRST) < pl.col(LAST)), self._reported(late, first, last.clip(max=self.closed))
+
+    def _reported(self, late: Batch, first: Ints, last: Ints) -> list[Item]:
+        return [] if self.options.late == "side" else self.late_in(late, first, last)
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         before = self.closed
@@ -43,7 +67,7 @@ class Wid(Released):
         self.chunks.free_below(self.closed // self.width)
         if not frames:
             return [self.promise()]
-        complete = pl.concat(frames).filter(pl.col(WID) >= before, pl.col(WID) < self.closed)
+        complete = self.whole(pl.concat(frames).filter(pl.col(WID) >= before, pl.col(WID) < self.closed))
         windows = self.chunks.combine(complete).sort(WID, maintain_order=True)
         return [self.results(windows), self.promise()] if windows.height else [self.promise()]
 

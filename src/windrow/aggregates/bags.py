@@ -1,0 +1,77 @@
+"""Parts that keep the values themselves: the distinct values with their counts, or all of them in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from windrow.aggregates.parts import AT, INT64, Kind, Part
+
+
+@dataclass(frozen=True)
+class Bag(Part):
+    """The distinct values of a column, each with the number of its rows: what every holistic aggregate can use.
+
+    This is the pane hash table of Li 6.2.4: counts add up over panes, but there are as many as distinct values.
+    """
+
+    arg: str
+    dtype: pl.DataType
+
+    kind: ClassVar[Kind] = "lists"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (f"values:{self.arg}", f"counts:{self.arg}")
+
+    @property
+    def dtypes(self) -> tuple[pl.DataType, ...]:
+        return (pl.List(self.dtype), pl.List(INT64))
+
+    def lift(self) -> list[pl.Expr]:
+        values = pl.col(self.arg).drop_nulls()
+        if self.dtype.is_float():
+            values = values + 0.0  # of the two zeros, which are equal, the positive one
+        ones = values.is_null().cast(INT64) + 1
+        return [values.alias(self.columns[0]), ones.alias(self.columns[1])]
+
+    def combine(self) -> list[pl.Expr]:
+        return [pl.col(c).explode().drop_nulls() for c in self.columns]
+
+    def finish(self, frame: pl.DataFrame, lifted: bool) -> pl.DataFrame:  # noqa: ARG002
+        """Equal values to one."""
+        values, counts = self.columns
+        numbered = frame.with_row_index("@i")
+        entries = numbered.select("@i", values, counts).explode(values, counts).filter(pl.col(counts).is_not_null())
+        merged = entries.group_by("@i", values).agg(pl.col(counts).sum())
+        listed = merged.group_by("@i").agg(values, counts)
+        empty = [pl.col(c).fill_null(pl.lit([], t)) for c, t in zip(self.columns, self.dtypes, strict=True)]
+        joined = numbered.drop(values, counts).join(listed, on="@i", how="left", maintain_order="left")
+        return joined.with_columns(empty).select(frame.columns)
+
+
+@dataclass(frozen=True)
+class Listed(Part):
+    """All values that are not NULL, each with its progress value, so that they can be put in order."""
+
+    arg: str
+    dtype: pl.DataType
+
+    kind: ClassVar[Kind] = "lists"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (f"list:{self.arg}",)
+
+    @property
+    def dtypes(self) -> tuple[pl.DataType, ...]:
+        return (pl.List(pl.Struct({"t": INT64, "v": self.dtype})),)
+
+    def lift(self) -> list[pl.Expr]:
+        entry = pl.struct(pl.col(AT).alias("t"), pl.col(self.arg).alias("v"))
+        return [entry.filter(pl.col(self.arg).is_not_null()).alias(self.columns[0])]
+
+    def combine(self) -> list[pl.Expr]:
+        return [pl.col(self.columns[0]).explode().drop_nulls()]

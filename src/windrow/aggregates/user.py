@@ -1,0 +1,136 @@
+"""User-defined aggregates: lift, combine and lower in Python, with the type of the state declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from windrow.aggregates.functions import Aggregate, Algebra
+from windrow.aggregates.objects import ObjectPart
+from windrow.aggregates.parts import Part
+
+
+@dataclass(frozen=True)
+class UserAggregate:
+    """A definition. ``lift`` makes a state of one value, ``combine`` one state of two, ``lower`` a result of a state.
+
+    ``combine`` must be associative and commutative, and change neither of its arguments. ``inverse(a, b)``, if there
+    is one, takes b out of a again: windows then slide by one combine and one inverse per pane.
+    """
+
+    name: str
+    lift: Callable[[Any], Any]
+    combine: Callable[[Any, Any], Any]
+    lower: Callable[[Any], Any]
+    state: pl.DataType
+    result: pl.DataType
+    inverse: Callable[[Any, Any], Any] | None = None
+
+
+class Failed(Exception):  # noqa: N818 (an operator turns it into an error that says where)
+    """A user's function raised: which aggregate, which step, at which row of a frame."""
+
+    def __init__(self, aggregate: str, step: str, cause: Exception, row: int = 0) -> None:
+        self.aggregate = aggregate
+        self.step = step
+        self.cause = cause
+        self.row = row
+        self.at: dict[str, Any] = {}  # the group, and the pane or window, where it is known
+        super().__init__(f"aggregate {aggregate!r} failed in {step}: {type(cause).__name__}: {cause}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Failed, (self.aggregate, self.step, self.cause, self.row)
+
+
+@dataclass(frozen=True)
+class UserPart(ObjectPart):
+    """The states of a user's aggregate. Its argument column holds lifted values: operator Lift makes them."""
+
+    arg: str
+    user: UserAggregate
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (f"state:{self.arg}",)
+
+    @property
+    def dtypes(self) -> tuple[pl.DataType, ...]:
+        return (self.user.state,)
+
+    def lift(self) -> list[pl.Expr]:
+        return [pl.col(self.arg).drop_nulls().alias(self.columns[0])]
+
+    def combine(self) -> list[pl.Expr]:
+        return [pl.col(self.columns[0]).drop_nulls()]
+
+    def finish(self, frame: pl.DataFrame, lifted: bool) -> pl.DataFrame:  # noqa: ARG002
+        lists = frame[self.columns[0]].to_list()
+        states = [self._reduced(each, row) for row, each in enumerate(lists)]
+        return frame.with_columns(pl.Series(self.columns[0], states, dtype=self.user.state))
+
+    def _reduced(self, states: list[Any], row: int) -> Any:
+        if not states:
+            return None
+        found = states[0]
+        try:
+            for state in states[1:]:
+                found = self.user.combine(found, state)
+        except Exception as error:
+            raise Failed(self.user.name, "combine", error, row) from error
+        return found
+
+    def pair(self, a: Any, b: Any) -> Any:
+        try:
+            return self.user.combine(a, b)
+        except Exception as error:
+            raise Failed(self.user.name, "combine", error) from error
+
+    @property
+    def has_inverse(self) -> bool:
+        return self.user.inverse is not None
+
+    def without(self, a: Any, b: Any) -> Any:
+        assert self.user.inverse is not None
+        try:
+            return self.user.inverse(a, b)
+        except Exception as error:
+            raise Failed(self.user.name, "inverse", error) from error
+
+
+@dataclass(frozen=True)
+class UserDefined(Aggregate):
+    """A user's aggregate as one of a query's."""
+
+    user: UserAggregate | None = None
+
+    function = "user"
+
+    @property
+    def algebra(self) -> Algebra:
+        return Algebra(invertible=self._definition.inverse is not None, order_exact=False)
+
+    @property
+    def _definition(self) -> UserAggregate:
+        assert self.user is not None
+        return self.user
+
+    @property
+    def result(self) -> pl.DataType:
+        return self._definition.result
+
+    def parts(self) -> tuple[Part, ...]:
+        return (UserPart(self._arg(), self._definition),)
+
+    def lower(self, state: pl.DataFrame) -> pl.Series:
+        values = state[f"state:{self.arg}"].to_list()
+        return pl.Series(self.name, list(self._lowered(values)), dtype=self.result)
+
+    def _lowered(self, values: Sequence[Any]) -> Iterator[Any]:
+        for row, value in enumerate(values):
+            try:
+                yield None if value is None else self._definition.lower(value)
+            except Exception as error:
+                raise Failed(self._definition.name, "lower", error, row) from error
