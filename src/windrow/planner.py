@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
+import numpy as np
 import polars as pl
 from sqlglot import exp
 
@@ -18,12 +20,49 @@ from windrow.aggregates import Partials, make
 from windrow.errors import PlanError
 from windrow.graph import Graph
 from windrow.logical.expressions import dtype_of, translate
-from windrow.logical.nodes import Filter, Node, Project, Scan, Shape, Union, WindowAggregate
-from windrow.operators import Admit, Bucket, Meld, Paned, Panes, Punctuate, Select, Wid
+from windrow.logical.nodes import (
+    WINDOW_END,
+    AggregateCall,
+    Filter,
+    Node,
+    Project,
+    Scan,
+    Shape,
+    Top,
+    Union,
+    WindowAggregate,
+    arrival,
+    versioned,
+)
+from windrow.operators import (
+    Admit,
+    Bucket,
+    Gate,
+    Instants,
+    Lift,
+    Meld,
+    Paned,
+    Panes,
+    PartitionedRows,
+    Punctuate,
+    Retract,
+    Running,
+    Select,
+    Sessions,
+    SlidByTuple,
+    WallClock,
+    Wid,
+)
 from windrow.operators import Project as ProjectOperator
-from windrow.operators.admit import physical
+from windrow.operators import Top as TopOperator
+from windrow.operators.admit import Unmarked, physical
+from windrow.operators.clock import Bounds
+from windrow.operators.gate import ROW
 from windrow.operators.operator import PROGRESS, Operator
-from windrow.windows import Sliding
+from windrow.operators.released import late_schema
+from windrow.operators.slide_by_tuple import ROW_NUM, nth
+from windrow.operators.sourced import SOURCE
+from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
 ALGORITHMS = ("paned", "wid")
 
@@ -39,10 +78,11 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Pipeline:
-    """Stateless steps from a source, or from the results of a stage."""
+    """Stateless steps from a source, or from the results of a stage. ``by_rows``: ``@t`` is the number of a row."""
 
     source: Scan | Stage
     steps: tuple[Step, ...] = ()
+    by_rows: bool = False
 
     def then(self, *steps: Step) -> Pipeline:
         return replace(self, steps=self.steps + steps)
@@ -50,13 +90,14 @@ class Pipeline:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A window aggregation: ``inputs`` end in what ``step`` takes; ``keys`` say which rows must meet."""
+    """A window aggregation: ``inputs`` end in what ``steps`` take; ``keys`` say which rows must meet."""
 
     inputs: tuple[Pipeline, ...]
     keys: tuple[str, ...]
-    step: Step
+    steps: tuple[Step, ...]
     algorithm: str
     number: int = 0
+    late: tuple[tuple[str, pl.DataType], ...] = ()  # the columns of its late records
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,15 +112,28 @@ class Plan:
         """All stages, inner ones first."""
         return list(dict.fromkeys(s for pipeline in self.outputs for s in _stages(pipeline)))
 
+    def late_schema(self) -> dict[str, pl.DataType]:
+        """The columns of the late records of all stages."""
+        found: dict[str, pl.DataType] = {}
+        for stage in self.stages():
+            for name, dtype in stage.late:
+                if found.setdefault(name, dtype) != dtype:
+                    raise PlanError(f"late rows of two windows have a column {name!r} of different types: rename one")
+        return found
+
     def needed(self) -> dict[str, list[str]]:
         """For each source the columns that the query reads."""
         found: dict[str, set[str]] = {}
         _collect(self.logical, set(self.schema), found)
         return {s.name: [c for c in s.schema if c in found[s.name]] for s in self.scans()}
 
+    def leaves(self) -> list[Pipeline]:
+        """The pipelines that begin at a source, in the order in which ``graph`` numbers its inputs."""
+        return list(_leaves(self.outputs))
+
     def scans(self) -> list[Scan]:
-        """The sources in the order in which ``graph`` numbers its inputs."""
-        return list(_scans(self.outputs))
+        """The sources in the same order."""
+        return [leaf.source for leaf in self.leaves() if isinstance(leaf.source, Scan)]
 
 
 def plan(node: Node) -> Plan:
@@ -93,29 +147,52 @@ def _columns(names: Sequence[str]) -> Step:
     return Step("columns", partial(ProjectOperator, [pl.col(n) for n in names]), f"columns {', '.join(names)}")
 
 
-def _pipelines(node: Node) -> list[Pipeline]:
+def _pipelines(node: Node, by_rows: bool = False, needs: tuple[str, ...] = ()) -> list[Pipeline]:
+    """``by_rows``: with row numbers as progress values. ``needs``: columns of the source that must not be NULL."""
     match node:
         case Scan():
-            return [Pipeline(node, _admission(node))]
+            return [Pipeline(node, _admission(node, by_rows, needs), by_rows)]
         case Filter():
             predicate = translate(node.predicate, node.input.schema)
             step = Step("select", partial(Select, predicate), f"keep rows where {node.predicate.sql('spark')}")
-            return [p.then(step) for p in _pipelines(node.input)]
+            if versioned(node.input):
+                step = Step(
+                    "retract", partial(Retract, predicate), f"take back rows unless {node.predicate.sql('spark')}"
+                )
+            return [p.then(step) for p in _pipelines(node.input, by_rows, needs)]
         case Project():
-            return [p.then(_projection(node)) for p in _pipelines(node.input)]
+            return [p.then(_projection(node)) for p in _pipelines(node.input, by_rows, needs)]
         case Union():
-            return [p for each in node.inputs for p in _pipelines(each)]
+            return [p for each in node.inputs for p in _pipelines(each, by_rows, needs)]
         case WindowAggregate():
-            return [Pipeline(_stage(node), (_progress_of_results(node),))]
+            after = (_progress_of_results(node),) if node.progress is not None else ()
+            return [Pipeline(_stage(node), after)]
+        case Top():
+            return [Pipeline(_top(node))]
 
 
-def _admission(scan: Scan) -> tuple[Step, ...]:
-    dtype, source = scan.schema[scan.progress], scan.source
-    admit = partial(Admit, scan.progress, dtype, source.parse, source.marker)
+def _admission(scan: Scan, by_rows: bool, needs: tuple[str, ...]) -> tuple[Step, ...]:
+    source = scan.source
+    if by_rows:
+        number = source.row_num[-1]
+        admit = partial(Admit, number, scan.schema[number], None, None, source.row_num[:-1])
+        first = Step("admit", admit, f"rows without a number in {' and '.join(source.row_num)} to the side output")
+        sourced = len(source.row_num) > 1
+        steps = [first]
+        if source.marker is not None:
+            steps.insert(0, Step("unmarked", partial(Unmarked, source.marker), "without markers"))
+        if sourced:
+            tag = [pl.all(), pl.col(source.row_num[0]).alias(SOURCE)]
+            steps.append(Step("partition", partial(ProjectOperator, tag), f"promises by {source.row_num[0]}"))
+        punctuate = partial(Punctuate, source.row_slack, True, sourced)
+        return *steps, Step(
+            "punctuate", punctuate, f"promise what is more than {source.row_slack} before max({number})"
+        )
+    dtype = scan.schema[scan.progress]
+    admit = partial(Admit, scan.progress, dtype, source.parse, source.marker, needs)
     first = Step("admit", admit, f"rows without a readable {scan.progress} to the side output")
-    if source.slack is None:
-        return (first,)
-    return first, Step("punctuate", partial(Punctuate, source.slack), f"promise max({scan.progress}) - slack")
+    says = f"promise max({scan.progress}) - slack" if source.slack is not None else "notes how far the stream comes"
+    return first, Step("punctuate", partial(Punctuate, source.slack), says)
 
 
 def _projection(node: Project) -> Step:
@@ -129,62 +206,185 @@ def _projection(node: Project) -> Step:
 
 def _progress_of_results(node: WindowAggregate) -> Step:
     """Results progress on ``window_end``: whatever comes after a window sees it as ``@t``."""
-    progress = physical(pl.col(node.progress), node.schema[node.progress]).alias(PROGRESS)
+    progress = physical(pl.col(WINDOW_END), node.schema[WINDOW_END]).alias(PROGRESS)
     return Step("progress", partial(ProjectOperator, [pl.all(), progress]), "results progress on window_end")
 
 
-def check_window(window: Shape) -> None:
-    """Refuse the window types that have a meaning, but no operator yet."""
-    if not isinstance(window, Sliding):
-        kind = type(window).__name__
-        raise PlanError(f"{kind} windows have no operator yet: sliding, hopping and tumbling windows have")
-
-
 def _stage(node: WindowAggregate) -> Stage:
-    check_window(node.window)
-    assert isinstance(node.window, Sliding)
+    """The stage of a window aggregation: what runs before the exchange, and after it."""
+    prepared, aggregates, extra_steps = _prepared(node)
+    shape = _SHAPES[type(node.window)](node, aggregates)
+    wall = [_wall_clock(node.options.zone)] if node.options.zone is not None else []
+    ready = (*wall, *extra_steps)
+    needs = arrival(node.input) if isinstance(node.window, SlideByTuple) and _by_number(node.window) else ()
+    pipelines = [p.then(prepared, *ready) for p in _pipelines(node.input, node.by_rows, needs)]
+    if node.options.late == "side":
+        gate = Step("gate", partial(Gate, _gate_shape(node.window), node.bound, node.options), "late rows to the side")
+        steps = (gate, *shape.low, shape.high)
+        columns = dict(node.input.schema)
+    else:
+        if extra_steps:
+            pipelines = [p.then(_dropped(ROW)) for p in pipelines]
+        pipelines = [p.then(*shape.low) for p in pipelines]
+        steps = (shape.high,)
+        columns = {n: t for n, t in node.schema.items() if n in dict(node.keys)}
+    inner = max((s.number for p in pipelines for s in _stages(p)), default=-1)
+    late = tuple(late_schema({c: t for c, t in columns.items() if not c.startswith("@")}, node.bound).items())
+    return Stage(tuple(pipelines), shape.meet, steps, shape.name, inner + 1, late)
+
+
+def _by_number(window: SlideByTuple) -> bool:
+    return window.by == "row_num" and window.slide > 1
+
+
+def _gate_shape(window: Shape) -> Any:
+    return window.over_rows if isinstance(window, RowSliding) else window
+
+
+def _wall_clock(zone: str) -> Step:
+    return Step("clock", partial(WallClock, zone), f"progress on the wall clock of {zone}")
+
+
+def _dropped(column: str) -> Step:
+    return Step("columns", partial(ProjectOperator, [pl.exclude(column)]), "without the whole row")
+
+
+def _prepared(node: WindowAggregate) -> tuple[Step, Partials, list[Step]]:
+    """The step that keeps what the aggregation needs of a row, the aggregates, and the lift of users' aggregates."""
+    given = node.input.schema
+    calls = [c for c in node.calls if c.argument is not None]
+    named = _argument_columns(calls)
+    made = [make(c.function, c.name, named.get(c.name), _dtype(c, node), c.parameters, c.user) for c in node.calls]
+    by_number = isinstance(node.window, SlideByTuple) and _by_number(node.window)
+    extra = [nth(node.window)] if by_number and isinstance(node.window, SlideByTuple) else []
+    columns = [translate(e, given).alias(n) for n, e in node.keys] + [pl.col(PROGRESS)]
+    first = {named[c.name]: c for c in reversed(calls) if c.argument is not None}
+    columns += [translate(c.argument, given).alias(n) for n, c in first.items() if c.argument is not None]
+    if by_number:
+        columns.append(pl.col(arrival(node.input)[0]).alias(ROW_NUM))
+    if isinstance(node.window, Partitioned) and len(arrival(node.input)) > 1:
+        columns.append(pl.col(arrival(node.input)[0]).alias(SOURCE))
+    user = [(n, c.user) for n, c in first.items() if c.user is not None]
+    if user or node.options.late == "side":
+        columns.append(pl.struct([pl.col(c) for c in given if not c.startswith("@")]).alias(ROW))
+    prepare = Step("prepare", partial(ProjectOperator, columns), "only the keys and arguments of the aggregates")
+    lift = partial(Lift, user, [n for n, _ in node.keys], node.options.late == "error", _window_at(node))
+    steps = [Step("lift", lift, f"each row by {', '.join(u.name for _, u in user)}")] if user else []
+    return prepare, Partials(made, extra), steps
+
+
+def _window_at(node: WindowAggregate) -> Callable[[int], Any] | None:
+    """The first window of a row by its progress value, for messages."""
+    window = _gate_shape(node.window)
+    return partial(_first_window, window, node.bound) if isinstance(window, Sliding) else None
+
+
+def _first_window(window: Sliding, dtype: pl.DataType, at: int) -> tuple[Any, Any]:
+    wid = (at - window.origin) // window.slide
+    bounds = Bounds(dtype).column("t", np.array([window.start(wid), window.end(wid)]))
+    return bounds[0], bounds[1]
+
+
+@dataclass(frozen=True)
+class _Physical:
+    """How a window type runs: steps before the state, the state, and the keys whose rows must meet."""
+
+    name: str
+    low: tuple[Step, ...]
+    high: Step
+    meet: tuple[str, ...]
+
+
+def _sliding(node: WindowAggregate, aggregates: Partials) -> _Physical:
+    window = node.window.over_rows if isinstance(node.window, RowSliding) else node.window
+    assert isinstance(window, Sliding)
     algorithm = node.using or "paned"
+    keys, options = _key_names(node), node.options
     if algorithm not in ALGORITHMS:
         raise PlanError(
             f"there is no algorithm {algorithm!r} for window aggregation; there are: {', '.join(ALGORITHMS)}"
         )
-    given, window = node.input.schema, node.window
-    arguments = {c.name: c.argument for c in node.calls if c.argument is not None}
-    named = _argument_columns(arguments)
-    calls = [make(c.function, c.name, named.get(c.name), _dtype(c.argument, node)) for c in node.calls]
-    aggregates = Partials(calls)
-    keys = tuple(n for n, _ in node.keys)
-    columns = [translate(e, given).alias(n) for n, e in node.keys] + [pl.col(PROGRESS)]
-    columns += [translate(e, given).alias(named[n]) for n, e in _first_of_each(arguments, named)]
-    prepare = Step("prepare", partial(ProjectOperator, columns), "only the keys and arguments of the aggregates")
-    dtype = node.schema[node.progress]
     if algorithm == "paned":
-        low = Step("panes", partial(Panes, window, keys, aggregates), "one partial per pane and group")
-        high = Step("paned", partial(Paned, window, keys, aggregates, dtype), "panes merged to windows as they close")
-    else:
-        low = Step("bucket", partial(Bucket, window), "tag rows with their window ids")
-        high = Step("wid", partial(Wid, window, keys, aggregates, dtype), "an accumulator per window and group")
-    inputs = tuple(p.then(prepare, low) for p in _pipelines(node.input))
+        low = Step("panes", partial(Panes, window, keys, aggregates, options), "one partial per pane and group")
+        paned = partial(Paned, window, keys, aggregates, node.bound, options)
+        return _Physical(algorithm, (low,), Step("paned", paned, "panes merged to windows as they close"), keys)
+    if options.versioned or options.empty:
+        raise PlanError("the algorithm 'wid' keeps no panes: EMIT EARLY, LATE REVISE and WITH EMPTY need 'paned'")
+    low = Step("bucket", partial(Bucket, window), "tag rows with their window ids")
+    wid = partial(Wid, window, keys, aggregates, node.bound, options)
+    return _Physical(algorithm, (low,), Step("wid", wid, "an accumulator per window and group"), keys)
+
+
+def _landmark(node: WindowAggregate, aggregates: Partials) -> _Physical:
+    assert isinstance(node.window, Landmark)
+    keys, slices = _key_names(node), Sliding(node.window.slide, node.window.slide, node.window.origin)
+    low = Step("panes", partial(Panes, slices, keys, aggregates), "one partial per slide and group")
+    running = partial(Running, node.window, keys, aggregates, node.bound, node.options)
+    return _Physical("running", (low,), Step("running", running, "a running total per group"), keys)
+
+
+def _session(node: WindowAggregate, aggregates: Partials) -> _Physical:
+    assert isinstance(node.window, Session)
+    keys = _key_names(node)
+    low = Step("instants", partial(Instants, keys, aggregates), "one partial per progress value and group")
+    sessions = partial(Sessions, node.window, keys, aggregates, node.bound, node.options)
+    return _Physical("sessions", (low,), Step("sessions", sessions, "runs of a key's rows, out after the gap"), keys)
+
+
+def _slide_by_tuple(node: WindowAggregate, aggregates: Partials) -> _Physical:
+    assert isinstance(node.window, SlideByTuple)
+    keys = _key_names(node)
+    low = Step("instants", partial(Instants, keys, aggregates), "one partial per progress value and group")
+    slid = partial(SlidByTuple, node.window, keys, aggregates, node.bound, node.options, node.parts)
+    return _Physical("tree", (low,), Step("slide-by-tuple", slid, "a window back from every n-th row"), node.parts)
+
+
+def _partitioned(node: WindowAggregate, aggregates: Partials) -> _Physical:
+    assert isinstance(node.window, Partitioned)
+    rows = partial(PartitionedRows, node.window, _key_names(node), aggregates, node.options, node.parts)
+    return _Physical("partitioned", (), Step("partitioned", rows, "rows ranked in their partition"), node.parts)
+
+
+_SHAPES: dict[type[Any], Callable[[WindowAggregate, Partials], _Physical]] = {
+    Sliding: _sliding,
+    RowSliding: _sliding,
+    Landmark: _landmark,
+    Session: _session,
+    SlideByTuple: _slide_by_tuple,
+    Partitioned: _partitioned,
+}
+
+
+def _key_names(node: WindowAggregate) -> tuple[str, ...]:
+    return tuple(n for n, _ in node.keys)
+
+
+def _top(node: Top) -> Stage:
+    given = node.input.schema
+    names = [f"@order{i}" for i in range(len(node.order))]
+    columns = [translate(e, given).alias(n) for n, (e, _) in zip(names, node.order, strict=True)]
+    before = Step("order", partial(ProjectOperator, [pl.all(), *columns]), "what the order is by")
+    top = partial(TopOperator, names, [down for _, down in node.order], node.limit)
+    after = Step("columns", partial(ProjectOperator, [pl.exclude(names)]), "without it")
+    inputs = tuple(p.then(before) for p in _pipelines(node.input))
     inner = max((s.number for p in inputs for s in _stages(p)), default=-1)
-    return Stage(inputs, keys, high, algorithm, inner + 1)
+    steps = (Step("top", top, f"the first {node.limit} rows of each window"), after)
+    return Stage(inputs, (WINDOW_END,), steps, "top", inner + 1)
 
 
-def _dtype(argument: exp.Expr | None, node: WindowAggregate) -> pl.DataType:
-    return pl.Int64() if argument is None else dtype_of(argument, node.input.schema)
+def _dtype(call: AggregateCall, node: WindowAggregate) -> pl.DataType:
+    return pl.Int64() if call.argument is None else dtype_of(call.argument, node.input.schema)
 
 
-def _argument_columns(arguments: dict[str, exp.Expr]) -> dict[str, str]:
-    """Equal arguments share one column, and so their state."""
-    by_text: dict[str, str] = {}
-    return {n: by_text.setdefault(e.sql("spark"), f"@arg{len(by_text)}") for n, e in arguments.items()}
-
-
-def _first_of_each(arguments: dict[str, exp.Expr], named: dict[str, str]) -> Iterator[tuple[str, exp.Expr]]:
-    seen: set[str] = set()
-    for name, argument in arguments.items():
-        if named[name] not in seen:
-            seen.add(named[name])
-            yield name, argument
+def _argument_columns(calls: Sequence[AggregateCall]) -> dict[str, str]:
+    """Equal arguments share one column, and so their state; a user's aggregate has its own, lifted."""
+    by_text: dict[tuple[str, str], str] = {}
+    found = {}
+    for call in calls:
+        assert call.argument is not None
+        what = call.argument.sql("spark"), call.user.name if call.user is not None else ""
+        found[call.name] = by_text.setdefault(what, f"@arg{len(by_text)}")
+    return found
 
 
 def _collect(node: Node, wanted: set[str], found: dict[str, set[str]]) -> None:
@@ -200,7 +400,12 @@ def _collect(node: Node, wanted: set[str], found: dict[str, set[str]]) -> None:
                 _collect(each, wanted, found)
         case WindowAggregate():
             expressions = [e for _, e in node.keys] + [c.argument for c in node.calls if c.argument is not None]
-            _collect(node.input, _columns_in(expressions) | {node.attribute}, found)
+            wanted = _columns_in(expressions) | {node.attribute, *arrival(node.input)}
+            if node.options.late == "side" or any(c.user is not None for c in node.calls):
+                wanted |= {c for c in node.input.schema if not c.startswith("@")}  # the whole row can be asked for
+            _collect(node.input, wanted, found)
+        case Top():
+            _collect(node.input, wanted | _columns_in([e for e, _ in node.order]), found)
 
 
 def _columns_in(expressions: Sequence[exp.Expr]) -> set[str]:
@@ -214,12 +419,12 @@ def _stages(pipeline: Pipeline) -> Iterator[Stage]:
         yield pipeline.source
 
 
-def _scans(pipelines: Sequence[Pipeline]) -> Iterator[Scan]:
+def _leaves(pipelines: Sequence[Pipeline]) -> Iterator[Pipeline]:
     for pipeline in pipelines:
         if isinstance(pipeline.source, Stage):
-            yield from _scans(pipeline.source.inputs)
+            yield from _leaves(pipeline.source.inputs)
         else:
-            yield pipeline.source
+            yield pipeline
 
 
 # -- graphs: the same pieces, wherever they run ------------------------------------------------------------------------
@@ -243,7 +448,7 @@ def whole_graph(physical_plan: Plan) -> Graph:
             return add_steps(graph, pipeline.steps, None)
         stage = pipeline.source
         melded = graph.add("meld", Meld(len(stage.inputs)), [end_of(p) for p in stage.inputs])
-        return add_steps(graph, (stage.step, *pipeline.steps), melded)
+        return add_steps(graph, (*stage.steps, *pipeline.steps), melded)
 
     ends = [end_of(p) for p in physical_plan.outputs]
     if len(ends) > 1:

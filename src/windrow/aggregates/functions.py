@@ -31,7 +31,6 @@ from windrow.aggregates.parts import (
 )
 from windrow.errors import ResultError
 
-
 Parameter = int | Fraction
 MOST_DIGITS = 38  # of a decimal
 

@@ -194,7 +194,9 @@ class _Ranked(_Bagged):
     def _listed(self, state: pl.DataFrame, entries: pl.DataFrame, most: int | None) -> pl.Series:
         ordered = entries.sort("n", "v", descending=[True, False])
         pairs = pl.struct(pl.col("v").alias("value"), pl.col("n").alias("count"))
-        found = ordered.group_by("@i", maintain_order=True).agg((pairs if most is None else pairs.head(most)).alias("r"))
+        found = ordered.group_by("@i", maintain_order=True).agg(
+            (pairs if most is None else pairs.head(most)).alias("r")
+        )
         return no_nulls(self._aligned(state, found))
 
 

@@ -14,13 +14,13 @@ from windrow.aggregates.user import Failed
 class Partials:
     """Lift, combine and lower whole frames. Every partial has the column ``rows``, whatever the aggregates are."""
 
-    def __init__(self, aggregates: Sequence[Aggregate]) -> None:
+    def __init__(self, aggregates: Sequence[Aggregate], extra: Sequence[Part] = ()) -> None:
         self.aggregates = tuple(aggregates)
         shared: dict[tuple[str, ...], Part] = {(p := rows()).columns: p}
         for aggregate in self.aggregates:
             for part in aggregate.parts():
                 shared.setdefault(part.columns, part)
-        self.parts = tuple(shared.values())
+        self.parts = (*shared.values(), *extra)
 
     @property
     def columns(self) -> list[str]:

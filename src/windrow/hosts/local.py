@@ -28,8 +28,8 @@ class LocalRun:
         self.plan = plan
         self.graph = whole_graph(plan)
         self._results: list[pl.DataFrame] = []
-        self._bad: list[pl.DataFrame] = []
-        self.counts = {"rows_in": 0, "rows_bad": 0, "rows_late": 0, "rows_out": 0}
+        self._side: dict[str, list[pl.DataFrame]] = {"bad": [], "late": [], "revised": []}
+        self.counts = dict.fromkeys(("rows_in", "rows_bad", "rows_late", "rows_revised", "rows_out"), 0)
         self.promised: int | None = None
 
     def push(self, source: str, rows: Any) -> LocalRun:
@@ -43,20 +43,25 @@ class LocalRun:
             self._take([Side("bad", misfits.height, marked)])
         for port in ports:
             self._take(self.graph.on_batch(port, frame))
-        return self
+        return self._flushed()
 
     def promise(self, source: str, at: Value) -> LocalRun:
         """Every later row of this source has at least this progress value."""
         for port in self._ports(source):
             scan = self.plan.scans()[port]
-            given = value(at, scan.schema[scan.progress], "the promise")
-            self._take(self.graph.on_punctuation(port, Punctuation(given)))
-        return self
+            if not self.plan.leaves()[port].by_rows:  # a promise on the progressing attribute says nothing about those
+                given = value(at, scan.schema[scan.progress], "the promise")
+                self._take(self.graph.on_punctuation(port, Punctuation(given)))
+        return self._flushed()
 
     def end(self) -> LocalRun:
         """All sources have ended: whatever is open is released."""
         for port in range(len(self.graph.inputs)):
             self._take(self.graph.on_punctuation(port, Punctuation(END)))
+        return self._flushed()
+
+    def _flushed(self) -> LocalRun:
+        self._take(self.graph.on_flush())
         return self
 
     def results(self) -> pl.DataFrame:
@@ -66,8 +71,17 @@ class LocalRun:
         return pl.concat([empty, *found])
 
     def bad_rows(self) -> pl.DataFrame:
-        """Rows without a readable progress value, with the reason; all since the start."""
-        return pl.concat(self._bad, how="diagonal") if self._bad else pl.DataFrame()
+        """Rows that cannot take part, with the reason; all since the start."""
+        found = self._side["bad"]
+        return pl.concat(found, how="diagonal_relaxed") if found else pl.DataFrame()
+
+    def late_rows(self) -> pl.DataFrame:
+        """Records of the late rows that were dropped, with their window; all since the start.
+
+        Under the policy "side" a record is a row; under the others it stands for ``rows`` rows of a group.
+        """
+        empty = pl.DataFrame(schema=self.plan.late_schema())
+        return pl.concat([empty, *self._side["late"]], how="diagonal_relaxed")
 
     def snapshot(self) -> State:
         return self.graph.snapshot()
@@ -92,7 +106,7 @@ class LocalRun:
             elif isinstance(item, Side):
                 self.counts[f"rows_{item.kind}"] += item.count
                 if item.rows.width:
-                    self._bad.append(item.rows)
+                    self._side[item.kind].append(item.rows)
             elif item.height:
                 self.counts["rows_out"] += item.height
                 self._results.append(item)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 from sqlglot import exp
@@ -13,8 +13,9 @@ from windrow.errors import DataError, PlanError, QueryError, listing
 from windrow.hosts import local
 from windrow.hosts.frames import normal_type, to_frame
 from windrow.hosts.local import Value, value
+from windrow.language import lengths
 from windrow.language.functions import AggregateExpr
-from windrow.language.lengths import Length, length
+from windrow.language.lengths import Length, check_zone, length
 from windrow.logical import expressions
 from windrow.logical.nodes import (
     PROGRESSING,
@@ -24,14 +25,18 @@ from windrow.logical.nodes import (
     Progress,
     Project,
     Scan,
+    Shape,
     aggregated,
     filtered,
     progressing,
+    ranked,
     united,
+    where,
 )
 from windrow.operators.admit import REASON, UNPARSABLE
+from windrow.operators.options import PLAIN, Options
 from windrow.planner import Plan, plan
-from windrow.windows import Sliding
+from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -55,6 +60,8 @@ def stream(
     slack: Length | None = None,
     punctuation: str | None = None,
     parse: str | None = None,
+    row_num: str | Sequence[str] | None = None,
+    row_slack: int = 0,
     name: str = UNNAMED,
 ) -> Stream:
     """A stream of rows that progresses on a column.
@@ -62,7 +69,9 @@ def stream(
     ``data``: a Spark DataFrame (streaming or batch), or rows, Arrow, pandas or Polars data. ``slack``: how far a
     row can be behind the greatest progress value seen before it. ``punctuation``: instead of slack, a column of
     promises: a row with a value there is a marker and says that all later rows have at least that progress value.
-    ``parse``: how to read a text progress value, "iso8601" or a strptime format.
+    ``parse``: how to read a text progress value, "iso8601" or a strptime format. ``row_num``: the integer column that
+    numbers the rows by arrival, for windows of rows; or two columns, source partition and position in it, as Kafka's
+    ("partition", "offset"). ``row_slack``: by how many numbers rows can be out of that order.
 
     >>> s = stream([{"t": 1, "x": 5}, {"t": 2, "x": 6}], progress="t")
     >>> s.window(range=2).agg(total=AggregateExpr("sum", "x")).collect().rows()
@@ -75,18 +84,32 @@ def stream(
     else:
         frame, misfits = to_frame(data, progress)
         schema, source = dict(frame.schema), Source(frame, False, misfits)
-    return _stream(schema, source, progress, slack, punctuation, parse, name)
+    numbered = _row_num(schema, row_num, row_slack)
+    return _stream(schema, source, Progress(progress, None, punctuation, parse, numbered, row_slack), slack, name)
+
+
+def _row_num(schema: dict[str, pl.DataType], given: str | Sequence[str] | None, slack: int) -> tuple[str, ...]:
+    columns = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+    if len(columns) > 2:
+        raise QueryError(f"row_num is one column, or source partition and position, not {len(columns)} columns")
+    for column in columns:
+        if column not in schema:
+            raise QueryError(f"row_num={column!r} is not a column; there are: {listing(schema)}")
+    if columns and not schema[columns[-1]].is_integer():
+        raise QueryError(f"row_num={columns[-1]!r} must be an integer, not {schema[columns[-1]]}")
+    if slack < 0 or (slack and not columns):
+        raise QueryError("row_slack is how far rows can be out of the order of row_num: zero or more, with a row_num")
+    return columns
 
 
 def _stream(
     schema: dict[str, pl.DataType],
     source: Source,
-    progress: str,
+    given: Progress,
     slack: Length | None,
-    punctuation: str | None,
-    parse: str | None,
     name: str,
 ) -> Stream:
+    progress, punctuation, parse = given.attribute, given.marker, given.parse
     if odd := [c for c in schema if c.startswith("@")]:
         raise DataError(f"column names that begin with '@' are reserved: rename {listing(odd)}")
     for argument, column in (("progress", progress), ("punctuation", punctuation)):
@@ -109,7 +132,7 @@ def _stream(
             )
     held = None if slack is None else length(slack, dtype, "slack", zero=True)
     columns = tuple((c, t) for c, t in schema.items() if c != punctuation)
-    scan = Scan(name, columns, Progress(progress, held, punctuation, parse))
+    scan = Scan(name, columns, replace(given, slack=held))
     return Stream(scan, {name: source})
 
 
@@ -162,19 +185,89 @@ class Stream:
         return Stream(united([self.node, *(o.node for o in others)]), sources)
 
     def window(
-        self, range: Length, slide: Length | None = None, *, origin: Value | None = None, using: str | None = None
+        self,
+        range: Length,
+        slide: Length | None = None,
+        *,
+        origin: Value | None = None,
+        time_zone: str | None = None,
+        using: str | None = None,
     ) -> Windowed:
         """Windows of length ``range``, a new one every ``slide`` (default: tumbling, every ``range``).
 
-        Windows end at ``origin`` plus multiples of ``slide``; the origin is the start of 1970, UTC, unless given.
-        ``using`` forces a physical algorithm: "paned" or "wid".
+        Windows end at ``origin`` plus multiples of ``slide``; the origin is the start of 1970, UTC, unless given. With
+        a ``time_zone`` they follow its wall clock, so that days begin at midnight there. ``using`` forces a physical
+        algorithm: "paned" or "wid".
         """
-        if self.node.progress is None:
-            raise PlanError("the progressing column was not selected, so windows have nothing to stand on: keep it")
-        dtype = self.node.schema[self.node.progress]
+        dtype = self._progressing()
         size = length(range, dtype, "range")
         step = size if slide is None else length(slide, dtype, "slide")
-        return Windowed(self, Sliding(size, step, 0 if origin is None else value(origin, dtype, "origin")), using)
+        shape = Sliding(size, step, 0 if origin is None else value(origin, dtype, "origin"))
+        return Windowed(self, shape, using, options=_zoned(time_zone))
+
+    def landmark(self, slide: Length, *, origin: Value | None = None, time_zone: str | None = None) -> Windowed:
+        """Windows from the beginning of the stream, a longer one every ``slide``.
+
+        >>> rows = [{"t": 1, "x": 5}, {"t": 12, "x": 7}]
+        >>> stream(rows, progress="t").landmark(10).agg(total=AggregateExpr("sum", "x")).collect().rows()
+        [(None, 10, 5), (None, 20, 12)]
+        """
+        dtype = self._progressing()
+        shape = Landmark(length(slide, dtype, "slide"), 0 if origin is None else value(origin, dtype, "origin"))
+        return Windowed(self, shape, options=_zoned(time_zone))
+
+    def rows(self, range: int, slide: int | None = None, *, partition_by: str | Sequence[str] = ()) -> Windowed:
+        """The last ``range`` rows by arrival, every ``slide`` rows; or those of every partition for itself.
+
+        >>> rows = [{"t": 9, "n": 0}, {"t": 7, "n": 1}, {"t": 8, "n": 2}]
+        >>> numbered = stream(rows, progress="t", row_num="n")
+        >>> numbered.rows(2, 1).agg(latest=AggregateExpr("max", "t")).collect().rows()
+        [(-1, 1, 9), (0, 2, 9), (1, 3, 8), (2, 4, 8)]
+        """
+        size = length(range, pl.Int64(), "range")
+        step = size if slide is None else length(slide, pl.Int64(), "slide")
+        parts = self._keys([partition_by] if isinstance(partition_by, str) else partition_by)
+        shape = Partitioned(size, step) if parts else RowSliding(size, step)
+        return Windowed(self, shape, keys=parts, parts=tuple(n for n, _ in parts))
+
+    def each_row(
+        self,
+        range: Length,
+        every: int = 1,
+        *,
+        by: Literal["rank", "row_num"] = "rank",
+        partition_by: str | Sequence[str] = (),
+    ) -> Windowed:
+        """A window of length ``range`` back from every ``every``-th row, by rank of the progress value or by arrival.
+
+        >>> rows = [{"t": 1}, {"t": 3}, {"t": 9}]
+        >>> stream(rows, progress="t").each_row(5).agg(n=AggregateExpr("count")).collect().rows()
+        [(-4, 1, 1), (-2, 3, 2), (4, 9, 1)]
+        """
+        shape = SlideByTuple(length(range, self._progressing(), "range"), length(every, pl.Int64(), "every"), by)
+        parts = self._keys([partition_by] if isinstance(partition_by, str) else partition_by)
+        return Windowed(self, shape, keys=parts, parts=tuple(n for n, _ in parts))
+
+    def session(self, gap: Length) -> Windowed:
+        """Runs of a group's rows with less than ``gap`` between them.
+
+        >>> rows = [{"t": 1}, {"t": 3}, {"t": 9}]
+        >>> stream(rows, progress="t").session(5).agg(n=AggregateExpr("count")).collect().rows()
+        [(1, 8, 2), (9, 14, 1)]
+        """
+        return Windowed(self, Session(length(gap, self._progressing(), "gap")))
+
+    def top(self, limit: int, by: str, *, descending: bool = True) -> Stream:
+        """The first ``limit`` rows of each window in the order of a SQL expression, the greatest first."""
+        return replace(self, node=ranked(self.node, ((self._resolved(by), descending),), limit))
+
+    def _progressing(self) -> pl.DataType:
+        if self.node.progress is None:
+            raise PlanError("the progressing column was not selected, so windows have nothing to stand on: keep it")
+        return self.node.schema[self.node.progress]
+
+    def _keys(self, columns: Sequence[str]) -> tuple[tuple[str, exp.Expr], ...]:
+        return tuple((n, self._resolved(n)) for n in columns)
 
     def _resolved(self, text: str) -> exp.Expr:
         return expressions.resolve(expressions.parse(text), self.node.schema, text)
@@ -190,16 +283,20 @@ class Stream:
 
         return explain(self.plan(), on_spark=self._on_spark(), shards=shards)
 
-    def to_spark(self, shards: int | None = None) -> DataFrame:
-        """The result as a Spark DataFrame: streaming if any source is. ``shards`` must not change over a checkpoint."""
+    def to_spark(self, shards: int | None = None, *, with_late: bool = False) -> DataFrame:
+        """The result as a Spark DataFrame: streaming if any source is. ``shards`` must not change over a checkpoint.
+
+        ``with_late``: one DataFrame of results and late records, for ``foreachBatch``: ``wr.results(df)`` and
+        ``wr.late_rows(df)`` take them apart.
+        """
         from windrow.hosts.spark import compile as spark
 
         if not self._on_spark():
             raise PlanError("this query has no Spark source: use collect(), or give wr.stream a Spark DataFrame")
-        return spark.to_spark(self.plan(), {n: s.data for n, s in self.sources.items()}, shards)
+        return spark.to_spark(self.plan(), {n: s.data for n, s in self.sources.items()}, shards, with_late)
 
     def bad_rows(self) -> Any:
-        """The rows that have no readable progress value, with the reason: a Spark DataFrame, or a Polars one.
+        """The rows that cannot take part, with the reason: a Spark DataFrame, or a Polars one.
 
         >>> stream([{"t": 1}, {"t": None}], progress="t").bad_rows()["reason"].to_list()
         ['the progress value is NULL']
@@ -235,19 +332,51 @@ class Stream:
         return kinds == {True}
 
 
+def _zoned(zone: str | None) -> Options:
+    return PLAIN if zone is None else Options(zone=check_zone(zone))
+
+
 @dataclass(frozen=True)
 class Windowed:
     """A stream with a window on it, waiting for groups or aggregates."""
 
     stream: Stream
-    shape: Sliding
+    shape: Shape
     using: str | None = None
     keys: tuple[tuple[str, exp.Expr], ...] = ()
+    options: Options = PLAIN
+    parts: tuple[str, ...] = ()
 
     def group_by(self, *columns: str, **named: str) -> Windowed:
         """Group by columns, or by SQL expressions given by keyword."""
         items = {**{c: c for c in columns}, **named}
-        return replace(self, keys=tuple((n, self.stream._resolved(text)) for n, text in items.items()))
+        parts = tuple(k for k in self.keys if k[0] in self.parts and k[0] not in items)
+        return replace(self, keys=(*parts, *((n, self.stream._resolved(text)) for n, text in items.items())))
+
+    def late(self, policy: str, *, generous: bool = False, keep: Length | None = None) -> Windowed:
+        """What happens to late rows: "drop", "error", "side", or "revise" for as long as ``keep`` after the window.
+
+        ``generous``: a late row still counts in those of its windows that are open.
+        """
+        held = None if keep is None else self._length(keep, "keep")
+        options = replace(self.options, late=lengths.policy(policy), generous=generous, keep=held)
+        return replace(self, options=options)
+
+    def emit_early(self, every: Length) -> Windowed:
+        """Results of open windows as well, each time the stream has advanced by ``every``, with version and status."""
+        return replace(self, options=replace(self.options, early=self._length(every, "every")))
+
+    def with_empty(self) -> Windowed:
+        """A result for every window of a group from its first one on, also where it has no rows."""
+        return replace(self, options=replace(self.options, empty=True))
+
+    def without_partial(self) -> Windowed:
+        """No results of windows that begin before the origin, or the first row."""
+        return replace(self, options=replace(self.options, partial=False))
+
+    def _length(self, given: Length, what: str) -> int:
+        by_rows = isinstance(self.shape, (RowSliding, Partitioned))
+        return length(given, pl.Int64() if by_rows else self.stream._progressing(), what)
 
     def agg(self, **aggregates: AggregateExpr) -> Stream:
         """The aggregates of each window and group. Output: the keys, window_start, window_end, the aggregates.
@@ -257,11 +386,16 @@ class Windowed:
         >>> stream(rows, progress="t").window(range=4, slide=2).group_by("k").agg(n=count()).collect().rows()
         [('a', -2, 2, 1), ('a', 0, 4, 1), ('b', 0, 4, 1), ('b', 2, 6, 1)]
         """
-        calls = []
-        for name, aggregate in aggregates.items():
-            if not isinstance(aggregate, AggregateExpr):
-                raise QueryError(f"{name}={aggregate!r} is not an aggregate: write {name}=wr.count(), wr.max('x') ..")
-            argument = None if aggregate.argument is None else self.stream._resolved(aggregate.argument)
-            calls.append(AggregateCall(name, aggregate.function, argument))
-        node = aggregated(self.stream.node, self.shape, self.keys, tuple(calls), self.using)
+        calls = tuple(self._call(name, aggregate) for name, aggregate in aggregates.items())
+        node = aggregated(
+            self.stream.node, self.shape, self.keys, calls, self.using, options=self.options, parts=self.parts
+        )
         return replace(self.stream, node=node)
+
+    def _call(self, name: str, aggregate: AggregateExpr) -> AggregateCall:
+        if not isinstance(aggregate, AggregateExpr):
+            raise QueryError(f"{name}={aggregate!r} is not an aggregate: write {name}=wr.count(), wr.max('x') ..")
+        argument = None if aggregate.argument is None else self.stream._resolved(aggregate.argument)
+        if aggregate.condition is not None:
+            argument = where(argument, self.stream._resolved(aggregate.condition))
+        return AggregateCall(name, aggregate.function, argument, aggregate.parameters, aggregate.user)

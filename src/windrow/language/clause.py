@@ -6,24 +6,37 @@ import polars as pl
 from sqlglot import exp
 
 from windrow.errors import QueryError, listing
+from windrow.hosts.local import value
 from windrow.language.dialect import WindowClause, WindowLength
-from windrow.language.lengths import length
+from windrow.language.lengths import check_zone, length, policy
 from windrow.logical.expressions import fail, visible
 from windrow.logical.nodes import PROGRESSING, Node, Shape, progressing
+from windrow.operators.options import Options
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
+OPTIONS = {"origin", "zone", "empty", "whole", "late", "keep", "slack"}
 ROW_NUM = "row_num"
 ROWS = ("ROW", "ROWS")
 POSSIBLE = (
     "possible are [RANGE r, SLIDE s, WA attr], [TUMBLING r, WA attr], [RANGE ALL, SLIDE s, WA attr], "
     "[RANGE n ROWS, SLIDE m ROWS, WA row_num], the same with PA key, "
-    "[RANGE r, RATTR attr, SLIDE n ROWS, SATTR row_num or rank(attr)], [SESSION gap, WA attr]"
+    "[RANGE r, RATTR attr, SLIDE n ROWS, SATTR row_num or rank(attr)] with or without PA key, [SESSION gap, WA attr]"
 )
 
 
 def shape(clause: WindowClause, node: Node, sql: str) -> Shape:
     """The window of a clause over a stream; every refusal underlines the parameter at fault."""
     return _Clause(clause, node, sql).shape()
+
+
+def parts(clause: WindowClause, node: Node, sql: str) -> list[exp.Expr]:
+    """The columns whose values have windows of their own (PA)."""
+    return _Clause(clause, node, sql).parts()
+
+
+def options(clause: WindowClause, node: Node, sql: str, early: WindowLength | None) -> Options:
+    """What the clause says besides the window's shape, and how often early results are wanted."""
+    return _Clause(clause, node, sql).options(early)
 
 
 class _Clause:
@@ -33,29 +46,31 @@ class _Clause:
         self.sql = sql
 
     def shape(self) -> Shape:
-        found = {name for name, value in self.clause.args.items() if value} - {"rank"}
+        found = {name for name, value in self.clause.args.items() if value} - {"rank", *OPTIONS}
+        if self.clause.args.get("origin") and not ({"tumbling", "slide", "range"} & found and "sattr" not in found):
+            raise self._refused("ORIGIN does not fit here", self.clause.args["origin"])
         if "tumbling" in found:
             self._only(found, {"tumbling", "wa"})
             size = self._length("tumbling")
-            return Sliding(size, size)
+            return Sliding(size, size, self._origin())
         if "session" in found:
             self._only(found, {"session", "wa"})
             return Session(self._length("session"))
         if "range" not in found:
             raise self._refused("the window has no RANGE")
         if {"rattr", "sattr"} & found:
-            self._only(found, {"range", "rattr", "slide", "sattr"})
+            self._only(found, {"range", "rattr", "slide", "sattr", "pa"})
             return self._slide_by_tuple()
         if self._is_all("range"):
             self._only(found, {"range", "slide", "wa"})
-            return Landmark(self._length("slide"))
+            return Landmark(self._length("slide"), self._origin())
         if self._rows("range"):
             return self._row_window(found)
         self._only(found, {"range", "slide", "wa", "pa"})
         if "pa" in found:
             raise self._refused("PA needs a window of ROWS; for a time window use GROUP BY", self.clause.args["pa"][0])
         size = self._length("range")
-        return Sliding(size, self._length("slide") if "slide" in found else size)
+        return Sliding(size, self._length("slide") if "slide" in found else size, self._origin())
 
     def _row_window(self, found: set[str]) -> Shape:
         self._only(found, {"range", "slide", "wa", "pa"})
@@ -77,6 +92,48 @@ class _Clause:
             raise self._refused("the slide must rank the attribute that RANGE is over", sattr)
         size = self._length("range", rattr)
         return SlideByTuple(size, self._count("slide"), "rank" if by_rank else "row_num")
+
+    def _origin(self) -> int:
+        given = self.clause.args.get("origin")
+        if given is None:
+            return 0
+        at = given.name if given.is_string else int(given.name)
+        try:
+            return value(at, self._attribute(self.clause.args.get("wa")), "ORIGIN")
+        except QueryError as error:
+            raise fail(given, str(error), self.sql) from None
+
+    def parts(self) -> list[exp.Expr]:
+        """The columns of PA."""
+        return [exp.column(p.name) for p in self.clause.args.get("pa") or []]
+
+    def options(self, early: WindowLength | None) -> Options:
+        args = self.clause.args
+        keep, late = args.get("keep"), args.get("late")
+        zone = args["zone"].name if args.get("zone") else None
+        if zone is not None:
+            check_zone(zone)
+        rows = self._by_rows()
+        return Options(
+            late=policy(late.name.lower()) if late is not None else "drop",
+            generous=bool(args.get("slack")) and args["slack"].name == "GENEROUS",
+            keep=None if keep is None else self._length_of(keep, "LATE REVISE FOR", rows),
+            empty=bool(args.get("empty")),
+            partial=not args.get("whole"),
+            early=None if early is None else self._length_of(early, "EMIT EARLY EVERY", rows),
+            zone=zone,
+        )
+
+    def _by_rows(self) -> bool:
+        return bool(self.clause.args.get("range")) and self._rows("range")
+
+    def _length_of(self, given: WindowLength, what: str, rows: bool) -> int:
+        unit = given.args.get("unit")
+        text = given.name if rows else f"{given.name} {unit.name if unit is not None else ''}".strip()
+        try:
+            return length(text, pl.Int64() if rows else self._attribute(None), what)
+        except QueryError as error:
+            raise fail(given, str(error), self.sql) from None
 
     # -- parameters ----------------------------------------------------------------------------------------------
     def _only(self, found: set[str], allowed: set[str]) -> None:

@@ -15,8 +15,12 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 CLAUSE = "windrow_clause"  # the argument of a table or subquery that holds its window clause
 UNIONED = "windrow_union"  # the further tables of a FROM a UNION b
+UNIT_TOKENS = {TokenType.VAR, TokenType.ROWS, TokenType.ROW, TokenType.YEAR}
 OPENING = TokenType.BLOCK_START  # a type that nothing in Spark SQL uses
-PARAMETERS = ("RANGE", "SLIDE", "WA", "WATTR", "RATTR", "SATTR", "PA", "TUMBLING", "ROWS", "SESSION")
+EMIT = "windrow_emit"  # the argument of a SELECT that says how often early results come
+OPTIONS = ("ORIGIN", "TIME", "WITH", "WITHOUT", "LATE", "GENEROUS", "CONSISTENT")
+PARAMETERS = ("RANGE", "SLIDE", "WA", "WATTR", "RATTR", "SATTR", "PA", "TUMBLING", "ROWS", "SESSION", *OPTIONS)
+POLICIES = ("DROP", "ERROR", "SIDE", "REVISE")
 
 
 class WindowClause(exp.Expression):
@@ -32,6 +36,13 @@ class WindowClause(exp.Expression):
         "tumbling": False,
         "session": False,
         "rank": False,
+        "origin": False,
+        "zone": False,
+        "empty": False,
+        "whole": False,
+        "late": False,
+        "keep": False,
+        "slack": False,
     }
 
 
@@ -110,6 +121,9 @@ class WindrowParser(SparkParser):
         if clause.args.get(name):
             self.raise_error(f"{word} is given twice in the window clause")
         self._advance()
+        if word in OPTIONS:
+            self._parse_window_option(clause, word)
+            return
         if name in ("range", "slide", "tumbling", "session"):
             length = self._parse_window_length()
             if word == "ROWS" and not length.args.get("unit"):
@@ -127,6 +141,69 @@ class WindrowParser(SparkParser):
         else:
             attribute = self._parse_window_attribute()
             clause.set(name, [attribute] if name == "pa" else attribute)
+
+    def _parse_window_option(self, clause: WindowClause, word: str) -> None:
+        """Whatever a window has besides its shape."""
+        match word:
+            case "ORIGIN":
+                clause.set("origin", self._parse_window_text("an origin, such as '2024-01-01'"))
+            case "TIME":
+                self._expect_word("ZONE")
+                clause.set("zone", self._parse_window_text("a time zone, such as 'Europe/Berlin'"))
+            case "WITH":
+                self._expect_word("EMPTY")
+                clause.set("empty", exp.true())
+            case "WITHOUT":
+                self._expect_word("PARTIAL")
+                clause.set("whole", exp.true())
+            case "LATE":
+                policy = self._curr.text.upper()
+                if policy not in POLICIES:
+                    self.raise_error(f"LATE needs one of {', '.join(POLICIES)}")
+                self._advance()
+                clause.set("late", exp.var(policy))
+                if policy == "REVISE" and self._curr.text.upper() == "FOR":
+                    self._advance()
+                    clause.set("keep", self._parse_window_length())
+            case _:
+                if clause.args.get("slack"):
+                    self.raise_error("CONSISTENT or GENEROUS, not both")
+                clause.set("slack", exp.var(word))
+
+    def _expect_word(self, word: str) -> None:
+        if self._curr.text.upper() != word:
+            self.raise_error(f"Expected {word} in the window clause")
+        self._advance()
+
+    def _parse_window_text(self, what: str) -> exp.Expr:
+        token = self._curr
+        negative = "-" if token.token_type == TokenType.DASH else ""
+        if negative:
+            self._advance()
+            token = self._curr
+        if token.token_type not in (TokenType.STRING, TokenType.NUMBER):
+            self.raise_error(f"Expected {what}")
+        self._advance()
+        found = exp.Literal(this=negative + token.text, is_string=token.token_type == TokenType.STRING)
+        found.meta.update({"start": token.start, "end": token.end})
+        return found
+
+    def _parse_query_modifiers(self, this: Any) -> Any:
+        found = super()._parse_query_modifiers(this)
+        if found is not None and self._at_emit():
+            self._advance(2)
+            if self._curr.text.upper() == "EVERY":
+                self._advance()
+            else:
+                self.raise_error("Expected EVERY and a length after EMIT EARLY")
+            found.set(EMIT, self._parse_window_length())
+        return found
+
+    def _at_emit(self) -> bool:
+        return self._curr.text.upper() == "EMIT" and self._next is not None and self._next.text.upper() == "EARLY"
+
+    def _parse_table_alias(self, *args: Any, **kwargs: Any) -> Any:
+        return None if self._at_emit() else super()._parse_table_alias(*args, **kwargs)
 
     def _parse_window_attribute(self) -> exp.Identifier:
         """A column; the thesis's ``row-num`` is ours ``row_num``."""
@@ -153,7 +230,7 @@ class WindrowParser(SparkParser):
         self._advance()
         length = WindowLength(this=exp.Literal.string(negative + token.text))
         end = token
-        if number and self._curr.token_type not in (TokenType.COMMA, TokenType.R_BRACKET):
+        if number and self._curr and self._curr.token_type in UNIT_TOKENS:
             length.set("unit", exp.var(self._curr.text.upper()))
             end = self._curr
             self._advance()

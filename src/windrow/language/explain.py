@@ -54,7 +54,8 @@ def _stage(stage: Stage, on_spark: bool, shards: int | None) -> Iterator[str]:
         yield f"  stage {stage.number}, grouped by {keys}"
     if len(stage.inputs) > 1:
         yield f"    meld: union of {len(stage.inputs)} inputs; promises what the slowest promises"
-    yield f"    {stage.step.name}: {stage.step.says}"
+    for step in stage.steps:
+        yield f"    {step.name}: {step.says}"
 
 
 def _indent(block: str) -> list[str]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from fractions import Fraction
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import polars as pl
 
 from windrow.errors import QueryError, listing
 from windrow.logical.expressions import UNITS, unit
+from windrow.operators.options import POLICIES, Policy
 
 Length = str | int | timedelta
 DAY = UNITS["day"]
@@ -31,6 +33,23 @@ def length(value: Length, dtype: pl.DataType, what: str, zero: bool = False) -> 
     if number.denominator != 1:
         raise QueryError(f"{what} {value!r} is finer than its attribute, which is of type {dtype}")
     return int(number)
+
+
+def check_zone(zone: str) -> str:
+    """A time zone that exists."""
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise QueryError(f"unknown time zone {zone!r}: give a name such as 'Europe/Berlin' or 'UTC'") from None
+    return zone
+
+
+def policy(name: str) -> Policy:
+    """A late policy that exists."""
+    for known in POLICIES:
+        if known == name:
+            return known
+    raise QueryError(f"unknown late policy {name!r}; there are: {listing(POLICIES)}")
 
 
 def _number(value: Length, dtype: pl.DataType, what: str) -> Fraction:

@@ -9,10 +9,14 @@ import sqlglot
 from sqlglot import exp
 
 from windrow.aggregates import FUNCTIONS as AGGREGATES
+from windrow.aggregates import UserAggregate
+from windrow.aggregates.functions import Parameter
 from windrow.errors import PlanError, QueryError, listing, underline
 from windrow.language.builder import UNNAMED, Source, Stream
-from windrow.language.clause import shape
-from windrow.language.dialect import CLAUSE, UNIONED, WindowClause, Windrow
+from windrow.language.clause import options, shape
+from windrow.language.clause import parts as clause_parts
+from windrow.language.dialect import CLAUSE, EMIT, UNIONED, WindowClause, Windrow
+from windrow.language.functions import UserFunction, number
 from windrow.logical.expressions import dtype_of, fail, resolve, visible
 from windrow.logical.nodes import (
     WINDOW_END,
@@ -21,12 +25,16 @@ from windrow.logical.nodes import (
     Node,
     Project,
     Scan,
-    WindowAggregate,
+    Shape,
     aggregated,
     filtered,
+    ranked,
     united,
+    where,
 )
-from windrow.planner import check_window
+from windrow.operators.options import PLAIN
+from windrow.operators.released import STATUS, VERSION
+from windrow.windows import Sliding
 
 FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.Count: "count",
@@ -39,11 +47,23 @@ FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.Stddev: "stddev_samp",
     exp.StddevSamp: "stddev_samp",
     exp.StddevPop: "stddev_pop",
+    exp.Median: "median",
+    exp.Quantile: "quantile",
+    exp.ApproxQuantile: "approx_quantile",
+    exp.ApproxDistinct: "approx_count_distinct",
+    exp.Mode: "mode",
+    exp.First: "first",
+    exp.FirstValue: "first",
+    exp.Last: "last",
+    exp.LastValue: "last",
+    exp.ArrayAgg: "collect_list",
+    exp.ArrayUniqueAgg: "collect_set",
 }
+DISTINCT = {"count": "count_distinct", "sum": "sum_distinct", "avg": "avg_distinct", "min": "min", "max": "max"}
+DISTINCT |= {"collect_list": "collect_set", "collect_set": "collect_set"}
 REFUSED = {  # parts of a SELECT that mean something, but that nothing here runs yet
     "joins": "joins",
-    "order": "ORDER BY",
-    "limit": "LIMIT",
+    "offset": "OFFSET",
     "distinct": "SELECT DISTINCT",
     "windows": "named windows",
     "qualify": "QUALIFY",
@@ -52,8 +72,8 @@ REFUSED = {  # parts of a SELECT that mean something, but that nothing here runs
 }
 
 
-def sql(query: str, **tables: Stream) -> Stream:
-    """A query in SQL over streams given by name.
+def sql(query: str, *functions: UserFunction, **tables: Stream) -> Stream:
+    """A query in SQL over streams given by name. ``functions`` are user-defined aggregates that it may call.
 
     >>> from windrow.language.builder import stream
     >>> packets = stream([{"ts": 1, "ip": "a"}, {"ts": 2, "ip": "a"}], progress="ts")
@@ -62,7 +82,8 @@ def sql(query: str, **tables: Stream) -> Stream:
     [('a', 0, 4, 2)]
     """
     named = {name: _named(table, name) for name, table in tables.items()}
-    node = _Planner(query, named).query(_parse(query))
+    users = {f.name: f.definition for f in functions}
+    node = _Planner(query, named, users).query(_parse(query))
     sources: dict[str, Source] = {}
     for table in named.values():
         for name, source in table.sources.items():
@@ -112,6 +133,7 @@ def _located(query: str, error: sqlglot.ParseError) -> str:
 class _Planner:
     text: str
     tables: Mapping[str, Stream]
+    users: Mapping[str, UserAggregate] = field(default_factory=dict)
 
     def query(self, tree: exp.Expr) -> Node:
         match tree:
@@ -163,12 +185,23 @@ class _Planner:
         if (where := select.args.get("where")) is not None:
             self._no_aggregates(where.this, "WHERE")
             node = filtered(node, self._resolved(where.this, node), self.text)
+        if clause is None and self._groups_by_progress(select, node):
+            return _Grouped(self, select, items, None, node).plan()
         if clause is None:
             return self._plain(select, items, node)
         return _Grouped(self, select, items, clause, node).plan()
 
+    def _groups_by_progress(self, select: exp.Select, node: Node) -> bool:
+        """GROUP BY the progressing attribute closes by itself: each value is a window of length one."""
+        group = select.args.get("group")
+        named = [t.name.lower() for t in group.expressions if isinstance(t, exp.Column)] if group is not None else []
+        return node.progress is not None and node.progress.lower() in named
+
     def _plain(self, select: exp.Select, items: list[exp.Expr], node: Node) -> Node:
         grouping = [t for p in ("group", "having") if (t := select.args.get(p)) is not None]
+        for part, name in (("order", "ORDER BY"), ("limit", "LIMIT"), (EMIT, "EMIT EARLY")):
+            if select.args.get(part):
+                raise PlanError(f"{name} needs a window: a stream without one has no end to order or to wait for")
         for tree in [*items, *grouping]:
             if isinstance(tree, (exp.Group, exp.Having)) or self.aggregates(tree):
                 raise fail(
@@ -194,7 +227,20 @@ class _Planner:
 
     def aggregates(self, tree: exp.Expr) -> list[exp.Expr]:
         """The aggregate calls in a tree."""
-        return [node for node in tree.walk() if is_aggregate(node)]
+        return [node for node in tree.walk() if self.is_aggregate(node)]
+
+    def is_aggregate(self, tree: exp.Expr) -> bool:
+        """Whether a node is a call of an aggregate, known here or not."""
+        return isinstance(tree, exp.AggFunc) or self.function_name(tree) is not None
+
+    def function_name(self, tree: exp.Expr) -> str | None:
+        """Our name of an aggregate call; sqlglot has no class for some, such as mean(x)."""
+        if isinstance(tree, exp.Anonymous):
+            name = {"std": "stddev"}.get(tree.name.lower(), tree.name.lower())
+            if name in self.users:
+                return name
+            return AGGREGATES[name].function if name in AGGREGATES else None
+        return FUNCTIONS.get(type(tree))
 
     def _no_aggregates(self, tree: exp.Expr, where: str) -> None:
         for found in self.aggregates(tree):
@@ -208,30 +254,70 @@ class _Grouped:
     planner: _Planner
     select: exp.Select
     items: list[exp.Expr]
-    clause: WindowClause
+    clause: WindowClause | None  # none: the groups are by the progressing attribute itself
     input: Node
     calls: dict[str, AggregateCall] = field(default_factory=dict)
     aliases: dict[str, exp.Expr] = field(default_factory=dict)  # what HAVING may name
+    instant: str | None = None  # the progressing attribute, where the groups are by it
 
     def plan(self) -> Node:
-        window = shape(self.clause, self.input, self.planner.text)
-        check_window(window)
-        self.keys = self._keys()
+        text = self.planner.text
+        window: Shape = Sliding(1, 1)
+        settings, parts = PLAIN, []
+        if self.clause is not None:
+            window = shape(self.clause, self.input, text)
+            settings = options(self.clause, self.input, text, self.select.args.get(EMIT))
+            parts = clause_parts(self.clause, self.input, text)
+        elif self.select.args.get(EMIT):
+            raise PlanError("EMIT EARLY needs a window clause")
+        self.keys = {p.name: self.planner._resolved(p, self.input) for p in parts}
+        self.keys |= self._keys()
         outputs = [self._output(item) for item in self.items]
         having = self.select.args.get("having")
         self.aliases = {i.alias: i.this for i in self.items if isinstance(i, exp.Alias)}
         condition = None if having is None else self._over_results(having.this)
+        order = self._order()
         node: Node = aggregated(
-            self.input, window, tuple(self.keys.items()), tuple(self.calls.values()), None, self.planner.text
+            self.input,
+            window,
+            tuple(self.keys.items()),
+            tuple(self.calls.values()),
+            None,
+            text,
+            settings,
+            tuple(p.name for p in parts),
         )
-        assert isinstance(node, WindowAggregate)
         if condition is not None:
-            node = filtered(node, resolve(condition, node.schema, self.planner.text), self.planner.text)
-        columns = self._arranged([(n, resolve(e, node.schema, self.planner.text)) for n, e in outputs])
+            node = filtered(node, resolve(condition, node.schema, text), text)
+        if order is not None:
+            node = ranked(node, tuple((resolve(e, node.schema, text), down) for e, down in order[0]), order[1])
+        columns = self._arranged([(n, resolve(e, node.schema, text)) for n, e in outputs], settings.versioned)
         for _name, tree in columns:
-            dtype_of(tree, node.schema, self.planner.text)
+            dtype_of(tree, node.schema, text)
         same = columns == [(c, exp.column(c)) for c in node.schema]
         return node if same else Project(node, tuple(columns))
+
+    def _order(self) -> tuple[list[tuple[exp.Expr, bool]], int] | None:
+        """ORDER BY and LIMIT, which belong together: an order of the rows alone is nothing a DataFrame keeps."""
+        order, limit = self.select.args.get("order"), self.select.args.get("limit")
+        if order is None and limit is None:
+            return None
+        if limit is None:
+            raise PlanError("ORDER BY inside a window needs a LIMIT: the rows of a DataFrame have no order to keep")
+        if order is None:
+            raise PlanError(
+                "LIMIT inside a window needs an ORDER BY: else which rows stay would depend on their arrival"
+            )
+        count = limit.expression
+        if not (isinstance(count, exp.Literal) and count.is_int):
+            raise fail(limit, "LIMIT takes a number", self.planner.text)
+        return [self._ordered(o) for o in order.expressions], int(count.name)
+
+    def _ordered(self, term: exp.Expr) -> tuple[exp.Expr, bool]:
+        tree = term.this if isinstance(term, exp.Ordered) else term
+        if isinstance(tree, exp.Literal) and tree.is_int and 0 < int(tree.name) <= len(self.items):
+            tree = self.items[int(tree.name) - 1].unalias()
+        return self._over_results(tree), bool(term.args.get("desc"))
 
     def _keys(self) -> dict[str, exp.Expr]:
         """GROUP BY: columns, expressions, or names and positions of the select list."""
@@ -249,6 +335,9 @@ class _Grouped:
             resolved = self.planner._resolved(tree, self.input)
             dtype_of(resolved, self.input.schema, self.planner.text)
             same = next((a for a, t in aliases.items() if unqualified(t) == resolved), None)
+            if self.clause is None and resolved == exp.column(self.input.progress or ""):
+                self.instant = name
+                continue
             keys[same or (resolved.name if isinstance(resolved, exp.Column) else name) or f"key{len(keys)}"] = resolved
         return keys
 
@@ -257,18 +346,24 @@ class _Grouped:
             raise fail(item, "SELECT * has no meaning over groups: name the keys and aggregates", self.planner.text)
         tree = item.unalias()
         wanted = item.alias or (item.name if isinstance(item, exp.Column) else "")
-        if is_aggregate(tree):
+        if self._is_call(tree):
             column = self._call(tree, wanted)
             return wanted or column.name, column
         over = self._over_results(tree)
         return wanted or (over.name if isinstance(over, exp.Column) else f"column{self.items.index(item)}"), over
 
+    def _is_call(self, tree: exp.Expr) -> bool:
+        inner = tree.this if isinstance(tree, (exp.Filter, exp.IgnoreNulls)) else tree
+        return self.planner.is_aggregate(inner)
+
     def _over_results(self, tree: exp.Expr) -> exp.Expr:
         """A copy in which aggregates and keys are columns of the aggregation's result."""
 
         def replaced(node: exp.Expr) -> exp.Expr:
-            if is_aggregate(node):
+            if self._is_call(node):
                 return self._call(node, "")
+            if isinstance(node, exp.Column) and self.instant is not None and node.name.lower() == self.instant.lower():
+                return _column(WINDOW_START, node)
             if isinstance(node, exp.Column) and node.name in self.aliases and node.name not in self.keys:
                 return self._over_results(self.aliases[node.name])
             plain = unqualified(node)
@@ -279,6 +374,8 @@ class _Grouped:
 
         tree = tree.copy().transform(replaced)
         allowed = {*self.keys, WINDOW_START, WINDOW_END, *(c.name for c in self.calls.values())}
+        if self.clause is not None and (self.clause.args.get("late") or self.select.args.get(EMIT)):
+            allowed |= {VERSION, STATUS}
         for column in tree.find_all(exp.Column):
             if column.name not in allowed:
                 resolve(column, self.input.schema, self.planner.text)  # unknown altogether?
@@ -292,30 +389,58 @@ class _Grouped:
 
     def _call(self, tree: exp.Expr, wanted: str) -> exp.Column:
         """The column of an aggregate, which is computed once however often it is written."""
-        function = function_name(tree)
+        condition = tree.expression.this if isinstance(tree, exp.Filter) else None
+        whole, tree = tree, tree.this if isinstance(tree, (exp.Filter, exp.IgnoreNulls)) else tree
+        function = self.planner.function_name(tree)
         if function is None:
+            known = {*FUNCTIONS.values(), *self.planner.users, "top_k", "heavy_hitters", "approx_heavy_hitters"}
             raise fail(
-                tree,
-                f"aggregate {tree.key!r} has no operator yet; there are: {listing(set(FUNCTIONS.values()))}",
-                self.planner.text,
+                tree, f"aggregate {tree.key!r} has no operator yet; there are: {listing(known)}", self.planner.text
             )
-        argument = tree.expressions[0] if isinstance(tree, exp.Anonymous) and tree.expressions else tree.this
+        argument, parameters = self._arguments(tree, function)
         if isinstance(argument, exp.Distinct):
-            raise fail(tree, "DISTINCT inside an aggregate has no operator yet", self.planner.text)
+            if function not in DISTINCT or len(argument.expressions) != 1:
+                raise fail(tree, f"DISTINCT fits one argument of {listing(DISTINCT)}", self.planner.text)
+            function, argument = DISTINCT[function], argument.expressions[0]
         if isinstance(argument, exp.Star) or (isinstance(argument, exp.Literal) and function == "count"):
             argument = None
         resolved = None if argument is None else self.planner._resolved(argument, self.input)
-        key = f"{function}({'*' if resolved is None else resolved.sql('spark')})"
+        if condition is not None:
+            self.planner._no_aggregates(condition, "FILTER")
+            resolved = where(resolved, self.planner._resolved(condition, self.input))
+        key = f"{function}({'*' if resolved is None else resolved.sql('spark')}, {parameters})"
         if key not in self.calls:
-            columns = [] if resolved is None else [c.name for c in resolved.find_all(exp.Column)]
-            name = wanted or "_".join([function, *columns])
+            inner = [] if argument is None else [c.name for c in argument.find_all(exp.Column)]
+            name = wanted or "_".join([function, *dict.fromkeys(inner)])
             taken = {c.name for c in self.calls.values()} | set(self.keys)
             name = name if name not in taken else f"{name}_{len(self.calls)}"
-            self.calls[key] = AggregateCall(name, function, resolved)
-        return _column(self.calls[key].name, tree)
+            user = self.planner.users.get(function)
+            self.calls[key] = AggregateCall(name, function, resolved, parameters, user)
+        return _column(self.calls[key].name, whole)
 
-    def _arranged(self, columns: list[tuple[str, exp.Expr]]) -> list[tuple[str, exp.Expr]]:
-        """As listed if the window's bounds are listed; otherwise keys, window_start, window_end, the rest."""
+    def _arguments(self, tree: exp.Expr, function: str) -> tuple[exp.Expr | None, tuple[Parameter, ...]]:
+        """The argument of a call, and the numbers after it."""
+        if isinstance(tree, exp.Anonymous):
+            given = list(tree.expressions)
+        else:
+            extra = [tree.args.get("quantile")] if tree.args.get("quantile") is not None else []
+            given = [tree.this, *extra]
+        parameters = []
+        for parameter in given[1:]:
+            if not (isinstance(parameter, exp.Literal) and not parameter.is_string):
+                raise fail(tree, f"{function}() takes numbers after its argument", self.planner.text)
+            parameters.append(number(parameter.name))
+        return given[0] if given else None, tuple(parameters)
+
+    def _arranged(self, columns: list[tuple[str, exp.Expr]], versioned: bool) -> list[tuple[str, exp.Expr]]:
+        """As listed if the window's bounds are listed; otherwise keys, window_start, window_end, the rest.
+
+        Results that come in versions always say which version they are.
+        """
+        if versioned:
+            columns = [*columns, *((c, exp.column(c)) for c in (VERSION, STATUS) if c not in dict(columns))]
+        if self.clause is None:
+            return columns
         names = [n for n, _ in columns]
         if twice := {n for n in names if names.count(n) > 1}:
             raise QueryError(f"output columns need different names; given twice: {listing(twice)}")
@@ -325,19 +450,6 @@ class _Grouped:
         keys = [(n, e) for n, e in columns if isinstance(e, exp.Column) and e.name in self.keys]
         rest = [c for c in columns if c not in keys]
         return [*keys, *((b, exp.column(b)) for b in bounds), *rest]
-
-
-def is_aggregate(tree: exp.Expr) -> bool:
-    """Whether a node is a call of an aggregate, known here or not."""
-    return isinstance(tree, exp.AggFunc) or function_name(tree) is not None
-
-
-def function_name(tree: exp.Expr) -> str | None:
-    """Our name of an aggregate call; sqlglot has no class for some, such as mean(x)."""
-    if isinstance(tree, exp.Anonymous):
-        name = {"std": "stddev"}.get(tree.name.lower(), tree.name.lower())
-        return AGGREGATES[name].function if name in AGGREGATES else None
-    return FUNCTIONS.get(type(tree))
 
 
 def unqualified(tree: exp.Expr) -> exp.Expr:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from windrow.logical.nodes import Filter, Node, Project, Scan, Shape, Union, WindowAggregate
+from windrow.logical.nodes import AggregateCall, Filter, Node, Project, Scan, Shape, Top, Union, WindowAggregate
+from windrow.operators.options import Options
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
 
@@ -57,10 +58,10 @@ def shape_text(shape: Shape, attribute: str, dtype: pl.DataType) -> str:
             lengths = f"RANGE {span(shape.range, dtype)}, SLIDE {span(shape.slide, dtype)}"
             return f"[{lengths}, WA {attribute}{origin}]"
         case Landmark():
-            return f"[RANGE ALL, SLIDE {span(shape.slide, dtype)}, WA {attribute}]"
+            origin = f", ORIGIN {span(shape.origin, dtype)}" if shape.origin else ""
+            return f"[RANGE ALL, SLIDE {span(shape.slide, dtype)}, WA {attribute}{origin}]"
         case RowSliding() | Partitioned():
-            partition = ", PA .." if isinstance(shape, Partitioned) else ""
-            return f"[RANGE {shape.range} ROWS, SLIDE {shape.slide} ROWS, WA row_num{partition}]"
+            return f"[RANGE {shape.range} ROWS, SLIDE {shape.slide} ROWS, WA row_num]"
         case SlideByTuple():
             by = attribute if shape.by == "rank" else "row_num"
             satr = f"rank({by})" if shape.by == "rank" else by
@@ -69,9 +70,39 @@ def shape_text(shape: Shape, attribute: str, dtype: pl.DataType) -> str:
             return f"[SESSION {span(shape.gap, dtype)}, WA {attribute}]"
 
 
+def options_text(options: Options, parts: tuple[str, ...], dtype: pl.DataType) -> str:
+    """What a window has besides its shape, as its clause says it; nothing for a plain one."""
+    found = [f"PA ({', '.join(parts)})"] if parts else []
+    if options.zone is not None:
+        found.append(f"TIME ZONE '{options.zone}'")
+    found += ["WITH EMPTY"] if options.empty else []
+    found += ["WITHOUT PARTIAL"] if not options.partial else []
+    if options.late != "drop":
+        kept = f" FOR {span(options.keep, dtype)}" if options.keep is not None else ""
+        found.append(f"LATE {options.late.upper()}{kept}")
+    found += ["GENEROUS"] if options.generous else []
+    if options.early is not None:
+        found.append(f"EMIT EARLY EVERY {span(options.early, dtype)}")
+    return f" with {', '.join(found)}" if found else ""
+
+
+def call_text(call: AggregateCall) -> str:
+    """An aggregate as SQL writes it."""
+    argument = "*" if call.argument is None else call.argument.sql("spark")
+    parameters = "".join(f", {float(p) if p != int(p) else int(p)}" for p in call.parameters)
+    return f"{call.function}({argument}{parameters}) AS {call.name}"
+
+
 def promises_text(scan: Scan) -> str:
     """Where the promises of a source come from."""
     dtype = scan.schema[scan.progress]
+    if scan.source.row_num:
+        by = " and ".join(scan.source.row_num)
+        return f"{_promises(scan, dtype)}; rows numbered by {by}, at most {scan.source.row_slack} out of order"
+    return _promises(scan, dtype)
+
+
+def _promises(scan: Scan, dtype: pl.DataType) -> str:
     if scan.source.marker is not None:
         return f"promises from column {scan.source.marker}"
     if scan.source.slack is not None:
@@ -99,16 +130,18 @@ def lines(node: Node, depth: int = 0) -> Iterator[str]:
             for each in node.inputs:
                 yield from lines(each, depth + 1)
         case WindowAggregate():
-            dtype = node.input.schema[node.attribute]
-            calls = ", ".join(
-                f"{c.function}({'*' if c.argument is None else c.argument.sql('spark')}) AS {c.name}"
-                for c in node.calls
-            )
+            dtype = node.bound
+            calls = ", ".join(call_text(c) for c in node.calls)
             keys = ", ".join(
                 e.sql("spark") if e.sql("spark") == n else f"{e.sql('spark')} AS {n}" for n, e in node.keys
             )
             by = f" by {keys}" if keys else ""
-            yield f"{pad}WindowAggregate {shape_text(node.window, node.attribute, dtype)}{by}: {calls}"
+            extra = options_text(node.options, node.parts, dtype)
+            yield f"{pad}WindowAggregate {shape_text(node.window, node.attribute, dtype)}{extra}{by}: {calls}"
+            yield from lines(node.input, depth + 1)
+        case Top():
+            order = ", ".join(f"{e.sql('spark')}{' DESC' if down else ''}" for e, down in node.order)
+            yield f"{pad}Top {node.limit} of each window by {order}"
             yield from lines(node.input, depth + 1)
 
 

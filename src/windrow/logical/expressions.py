@@ -105,6 +105,36 @@ def resolve(node: exp.Expr, schema: Schema, sql: str | None = None) -> exp.Expr:
     return node
 
 
+def sql_type(text: str) -> pl.DataType:
+    """A type as SQL writes it.
+
+    >>> sql_type("ARRAY<DOUBLE>"), sql_type("STRUCT<n: BIGINT>"), sql_type("DECIMAL(10, 2)")
+    (List(Float64), Struct({'n': Int64}), Decimal(precision=10, scale=2))
+    """
+    try:
+        return _plain_type(sqlglot.exp.DataType.build(text, dialect="spark"), text)
+    except sqlglot.errors.SqlglotError as error:
+        raise QueryError(f"cannot read the type {text!r}: {error}") from None
+
+
+def _plain_type(found: exp.DataType, text: str) -> pl.DataType:
+    match found.this:
+        case exp.DType.ARRAY | exp.DType.LIST:
+            return pl.List(_plain_type(found.expressions[0], text))
+        case exp.DType.STRUCT:
+            return pl.Struct({c.name: _plain_type(c.kind or c.args["kind"], text) for c in found.expressions})
+        case exp.DType.DECIMAL:
+            digits = [int(e.this.name) for e in found.expressions]
+            return pl.Decimal(*(digits or [10, 0]))
+        case exp.DType.BINARY:
+            return pl.Binary()
+        case kind if kind in CAST_TYPES:
+            return CAST_TYPES[kind]
+    raise QueryError(
+        f"the type {text!r} is not supported here; there are: ARRAY, BINARY, DECIMAL, STRUCT, and those of CAST"
+    )
+
+
 def visible(schema: Schema) -> list[str]:
     """The columns a user may name."""
     return [c for c in schema if not c.startswith("@")]

@@ -8,9 +8,12 @@ from functools import cached_property
 import polars as pl
 from sqlglot import exp
 
-from windrow.aggregates import make
+from windrow.aggregates import UserAggregate, make
+from windrow.aggregates.functions import Parameter
 from windrow.errors import PlanError, QueryError, listing
 from windrow.logical.expressions import dtype_of, fail
+from windrow.operators.options import PLAIN, Options
+from windrow.operators.released import STATUS, VERSION
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
 Shape = Sliding | Landmark | RowSliding | Partitioned | SlideByTuple | Session
@@ -26,6 +29,8 @@ class Progress:
     slack: int | None = None
     marker: str | None = None
     parse: str | None = None
+    row_num: tuple[str, ...] = ()  # what numbers the rows by arrival: a column, or source partition and position
+    row_slack: int = 0
 
 
 @dataclass(frozen=True)
@@ -96,11 +101,13 @@ class Union:
 
 @dataclass(frozen=True)
 class AggregateCall:
-    """``function(argument) AS name``; no argument means ``*``."""
+    """``function(argument, parameters) AS name``; no argument means ``*``."""
 
     name: str
     function: str
     argument: exp.Expr | None = None
+    parameters: tuple[Parameter, ...] = ()
+    user: UserAggregate | None = None
 
 
 @dataclass(frozen=True)
@@ -112,33 +119,93 @@ class WindowAggregate:
     keys: tuple[tuple[str, exp.Expr], ...]
     calls: tuple[AggregateCall, ...]
     using: str | None = None
+    options: Options = PLAIN
+    parts: tuple[str, ...] = ()  # the keys (PA) whose rows have windows of their own
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether the windows are over row numbers."""
+        return isinstance(self.window, (RowSliding, Partitioned))
 
     @property
     def attribute(self) -> str:
-        """The windowing attribute: the input's progressing attribute."""
+        """The windowing attribute: the input's progressing attribute, or what numbers its rows."""
+        if self.by_rows:
+            return arrival(self.input)[-1]
         assert self.input.progress is not None
         return self.input.progress
+
+    @property
+    def bound(self) -> pl.DataType:
+        """The type of a window's bounds."""
+        return pl.Int64() if self.by_rows else self.input.schema[self.attribute]
 
     @cached_property
     def schema(self) -> dict[str, pl.DataType]:
         given = self.input.schema
-        bound = given[self.attribute]
         found = {name: dtype_of(e, given) for name, e in self.keys}
-        found |= {WINDOW_START: bound, WINDOW_END: bound}
-        return found | {c.name: aggregate_type(c, given) for c in self.calls}
+        found |= {WINDOW_START: self.bound, WINDOW_END: self.bound}
+        found |= {c.name: aggregate_type(c, given) for c in self.calls}
+        return found | ({VERSION: pl.Int64(), STATUS: pl.String()} if self.options.versioned else {})
 
     @property
-    def progress(self) -> str:
-        return WINDOW_END
+    def progress(self) -> str | None:
+        """Windows of partitions end in no common order; those with versions can come again."""
+        return None if isinstance(self.window, Partitioned) or self.options.versioned else WINDOW_END
 
 
-Node = Scan | Filter | Project | Union | WindowAggregate
+@dataclass(frozen=True)
+class Top:
+    """The first ``limit`` rows of each window in an order of expressions, each descending or not."""
+
+    input: Node
+    order: tuple[tuple[exp.Expr, bool], ...]
+    limit: int
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        return self.input.schema
+
+    @property
+    def progress(self) -> str | None:
+        return self.input.progress
+
+
+Node = Scan | Filter | Project | Union | WindowAggregate | Top
+
+
+def arrival(node: Node) -> tuple[str, ...]:
+    """The columns that number a stream's rows by arrival; none if nothing does."""
+    match node:
+        case Scan():
+            return node.source.row_num
+        case Filter():
+            return arrival(node.input)
+        case Project():
+            named = {e.name: n for n, e in node.columns if isinstance(e, exp.Column)}
+            inner = arrival(node.input)
+            return tuple(named[c] for c in inner) if inner and all(c in named for c in inner) else ()
+        case _:  # the rows of a union, and results, have no common order of arrival
+            return ()
+
+
+def versioned(node: Node) -> bool:
+    """Whether results can come in several versions."""
+    match node:
+        case WindowAggregate():
+            return node.options.versioned
+        case Filter() | Project():
+            return versioned(node.input)
+        case _:
+            return False
 
 
 def aggregate_type(call: AggregateCall, schema: dict[str, pl.DataType]) -> pl.DataType:
     """The type of an aggregate's result."""
     dtype = pl.Int64() if call.argument is None else dtype_of(call.argument, schema)
-    return make(call.function, call.name, None if call.argument is None else "x", dtype).result
+    return make(
+        call.function, call.name, None if call.argument is None else "x", dtype, call.parameters, call.user
+    ).result
 
 
 def progressing(dtype: pl.DataType) -> bool:
@@ -147,6 +214,12 @@ def progressing(dtype: pl.DataType) -> bool:
 
 
 # -- checked constructors: SQL and Python both build plans with these, so both refuse the same things -----------------
+def where(argument: exp.Expr | None, condition: exp.Expr) -> exp.Expr:
+    """The argument of an aggregate with FILTER (WHERE condition): NULL, which aggregates skip, for the other rows."""
+    counted = exp.Literal.number(1) if argument is None else argument
+    return exp.Case(ifs=[exp.If(this=condition, true=counted)])
+
+
 def filtered(node: Node, predicate: exp.Expr, sql: str | None = None) -> Filter:
     """A filter whose predicate is boolean."""
     if (dtype := dtype_of(predicate, node.schema, sql)) not in (pl.Boolean, pl.Null):
@@ -168,6 +241,19 @@ def united(nodes: list[Node]) -> Node:
     return first if len(flat) == 1 else Union(tuple(flat))
 
 
+def ranked(node: Node, order: tuple[tuple[exp.Expr, bool], ...], limit: int) -> Top:
+    """The first rows of each window; only over windows that end, once."""
+    if versioned(node):
+        raise PlanError(
+            "ORDER BY .. LIMIT over results that come in versions has no operator: drop EMIT EARLY and REVISE"
+        )
+    if node.progress is None or not {WINDOW_START, WINDOW_END} <= set(node.schema):
+        raise PlanError("ORDER BY .. LIMIT needs windows that end in a common order: not PA, and with window_end kept")
+    if limit < 1:
+        raise QueryError(f"LIMIT must be positive, not {limit}")
+    return Top(node, order, limit)
+
+
 def aggregated(
     node: Node,
     window: Shape,
@@ -175,23 +261,81 @@ def aggregated(
     calls: tuple[AggregateCall, ...],
     using: str | None = None,
     sql: str | None = None,
+    options: Options = PLAIN,
+    parts: tuple[str, ...] = (),
 ) -> WindowAggregate:
     """A window aggregate whose parts all exist and fit."""
-    if node.progress is None:
-        raise PlanError(
-            "the windowing attribute is lost before the window: keep the progressing column in the SELECT list"
-        )
+    _check_attribute(node, window)
+    _check_options(node, window, options)
     if not calls:
         raise QueryError("a window needs at least one aggregate, such as count(*)")
-    names = [n for n, _ in keys] + [WINDOW_START, WINDOW_END] + [c.name for c in calls]
+    taken = [WINDOW_START, WINDOW_END, *((VERSION, STATUS) if options.versioned else ())]
+    names = [n for n, _ in keys] + taken + [c.name for c in calls]
     if twice := {n for n in names if names.count(n) > 1}:
         raise QueryError(f"output columns need different names; given twice: {listing(twice)}")
     for call in calls:
-        if call.argument is None:
-            continue
-        dtype = dtype_of(call.argument, node.schema, sql)
+        dtype = pl.Int64() if call.argument is None else dtype_of(call.argument, node.schema, sql)
         try:
-            make(call.function, call.name, "x", dtype)
+            make(call.function, call.name, None if call.argument is None else "x", dtype, call.parameters, call.user)
         except QueryError as error:
-            raise fail(call.argument, str(error), sql) from None
-    return WindowAggregate(node, window, keys, calls, using)
+            raise (fail(call.argument, str(error), sql) if call.argument is not None else error) from None
+    return WindowAggregate(node, window, keys, calls, using, options, parts)
+
+
+def _check_attribute(node: Node, window: Shape) -> None:
+    by_number = isinstance(window, SlideByTuple) and window.by == "row_num" and window.slide > 1
+    if isinstance(window, (RowSliding, Partitioned)) or by_number:
+        numbered = arrival(node)
+        if not numbered:
+            raise PlanError(
+                "windows of rows need to know which row came first, and nothing numbers the rows of this stream. Say "
+                "what does: wr.stream(df, ..., row_num='offset') for a column, or row_num=('partition', 'offset') for "
+                "Kafka. A union of streams has no common order, and a query must select the column to keep it"
+            )
+        if len(numbered) > 1 and not isinstance(window, Partitioned):
+            raise PlanError(
+                f"rows are numbered by {' and '.join(numbered)}: rows of different partitions have no common order. "
+                "Use PA with a key whose rows are in one partition, or a column that numbers all rows"
+            )
+    if not isinstance(window, (RowSliding, Partitioned)) and node.progress is None:
+        raise PlanError(
+            "the windowing attribute is lost before the window: keep the progressing column in the SELECT list; "
+            "results with PA, EMIT EARLY or LATE REVISE have none"
+        )
+    if isinstance(window, Landmark) and isinstance(_source(node), WindowAggregate):
+        raise PlanError(
+            "a landmark window over the results of another window has no operator: use a window with an end"
+        )
+
+
+def _source(node: Node) -> Node:
+    while isinstance(node, (Filter, Project, Top)):
+        node = node.input
+    return node
+
+
+def _check_options(node: Node, window: Shape, options: Options) -> None:
+    sliding = isinstance(window, (Sliding, RowSliding))
+    kind = type(window).__name__
+    for wanted, what in ((options.versioned, "EMIT EARLY and LATE REVISE"), (options.empty, "WITH EMPTY")):
+        if wanted and not sliding:
+            raise PlanError(
+                f"{what}: possible for sliding, tumbling and hopping windows and windows of rows, not {kind}"
+            )
+    if options.late == "revise" and options.keep is None:
+        raise PlanError(
+            "LATE REVISE needs to know how long results can be revised, or state would never be freed: "
+            "LATE REVISE FOR 1 HOUR, or late('revise', keep='1 hour')"
+        )
+    if options.keep is not None and options.late != "revise":
+        raise PlanError("a time to keep windows belongs to LATE REVISE only")
+    if options.empty and options.versioned:
+        raise PlanError("WITH EMPTY together with EMIT EARLY or LATE REVISE has no operator: use one of them")
+    if not options.partial and not isinstance(window, (RowSliding, Partitioned)) and not getattr(window, "origin", 0):
+        raise PlanError("WITHOUT PARTIAL needs a beginning: give the window an ORIGIN")
+    if options.zone is not None and not (
+        isinstance(window, (Sliding, Landmark))
+        and isinstance(dtype := node.schema[node.progress or ""], pl.Datetime)
+        and dtype.time_zone is not None
+    ):
+        raise PlanError("TIME ZONE: possible for sliding, tumbling, hopping and landmark windows over a TIMESTAMP")

@@ -2,27 +2,50 @@
 
 from windrow.operators.admit import Admit
 from windrow.operators.bucket import Bucket
+from windrow.operators.clock import WallClock
+from windrow.operators.gate import Gate
+from windrow.operators.instants import Instants
+from windrow.operators.landmark import Running
+from windrow.operators.lift import Lift
 from windrow.operators.meld import Meld
 from windrow.operators.operator import Batch, Item, Operator, Side
+from windrow.operators.options import PLAIN, Options
 from windrow.operators.paned import Paned
 from windrow.operators.panes import Panes
+from windrow.operators.partitioned import PartitionedRows
 from windrow.operators.project import Project
 from windrow.operators.punctuate import Punctuate
+from windrow.operators.retract import Retract
 from windrow.operators.select import Select
+from windrow.operators.session import Sessions
+from windrow.operators.slide_by_tuple import SlidByTuple
+from windrow.operators.top import Top
 from windrow.operators.wid import Wid
 
 __all__ = [
+    "PLAIN",
     "Admit",
     "Batch",
     "Bucket",
+    "Gate",
+    "Instants",
     "Item",
+    "Lift",
     "Meld",
     "Operator",
+    "Options",
     "Paned",
     "Panes",
+    "PartitionedRows",
     "Project",
     "Punctuate",
+    "Retract",
+    "Running",
     "Select",
+    "Sessions",
     "Side",
+    "SlidByTuple",
+    "Top",
+    "WallClock",
     "Wid",
 ]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import polars as pl
 
 from windrow.operators.operator import PROGRESS, Batch, Item, Side, Stateless
@@ -48,11 +51,19 @@ class Admit(Stateless):
     ([(3, 3)], 1, ['the progress value is NULL'])
     """
 
-    def __init__(self, progress: str, dtype: pl.DataType, parse: str | None = None, marker: str | None = None) -> None:
+    def __init__(
+        self,
+        progress: str,
+        dtype: pl.DataType,
+        parse: str | None = None,
+        marker: str | None = None,
+        needs: Sequence[str] = (),
+    ) -> None:
         self.progress = progress
         self.dtype = dtype
         self.parse = parse
         self.marker = marker
+        self.needs = tuple(needs)  # further columns without which a row cannot take part
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         promises: list[Item] = []
@@ -64,10 +75,17 @@ class Admit(Stateless):
             promises = [Punctuation(marks)] if marks is not None else []
         read = batch.with_columns(self._parsed().alias(self.progress))
         read = read.with_columns(physical(pl.col(self.progress), self.dtype).alias(PROGRESS))
-        if read[PROGRESS].null_count() == 0:
-            return [read, *promises]
         missing = read[PROGRESS].is_null()
-        why = pl.when(pl.col(self.progress).is_null()).then(pl.lit(NULL_PROGRESS)).otherwise(pl.lit(UNPARSABLE))
+        for column in self.needs:
+            missing = missing | read[column].is_null()
+        if not missing.any():
+            return [read, *promises]
+        why: Any = pl.when(pl.col(self.progress).is_null()).then(pl.lit(NULL_PROGRESS))
+        if self.parse is not None:
+            why = why.when(self._parsed().is_null()).then(pl.lit(UNPARSABLE))
+        for column in self.needs:
+            why = why.when(pl.col(column).is_null()).then(pl.lit(f"the row number {column} is NULL"))
+        why = why.otherwise(pl.lit(UNPARSABLE))
         bad = batch.filter(missing).with_columns(why.alias(REASON))
         return [read.filter(~missing), Side("bad", bad.height, bad), *promises]
 
@@ -79,3 +97,17 @@ class Admit(Stateless):
             return iso_timestamp(column)
         parsed = column.str.to_datetime(self.parse, time_unit="us", strict=False)
         return parsed.dt.convert_time_zone("UTC") if "%z" in self.parse else parsed.dt.replace_time_zone("UTC")
+
+
+class Unmarked(Stateless):
+    """Leaves out the markers of a stream, where nobody needs what they promise.
+
+    >>> Unmarked("m").on_batch(0, pl.DataFrame({"t": [1, None], "m": [None, 5]}))[0].rows()
+    [(1,)]
+    """
+
+    def __init__(self, marker: str) -> None:
+        self.marker = marker
+
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        return [batch.filter(pl.col(self.marker).is_null()).drop(self.marker)]

@@ -39,6 +39,12 @@ class Chunks:
         self._dirty.add(f"{chunk}.{len(stack)}")
         stack.append(frame)
 
+    def replace(self, chunk: int, frame: Batch) -> None:
+        """Put a frame in the place of all that a chunk holds."""
+        self._dirty.update(f"{chunk}.{level}" for level in range(len(self.stacks.pop(chunk))))
+        if frame.height:
+            self._push(chunk, frame)
+
     def below(self, chunk: int) -> list[Batch]:
         """All frames of the chunks with a smaller number, oldest chunk first."""
         return [frame for c in sorted(self.stacks) if c < chunk for frame in self.stacks[c]]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 import polars as pl
 
 from windrow.errors import InternalError
 from windrow.operators.operator import Batch, Changes, Item, State
-from windrow.progress import START, Combined, Punctuation
+from windrow.progress import START, Combined, Promises, Punctuation
 
 
 class Meld:
@@ -46,11 +46,7 @@ class Meld:
         return [port for port, p in enumerate(self.combined.inputs) if p.low == low]
 
     def snapshot(self) -> State:
-        given = [(-1, self.combined.given), *enumerate(self.combined.inputs)]
-        rows: list[tuple[int, str | None, int]] = [(port, None, p.low) for port, p in given]
-        rows += [(port, json.dumps(g, default=_tagged), v) for port, p in given for g, v in p.groups.items()]
-        schema = {"input": pl.Int64, "group": pl.String, "value": pl.Int64}
-        return {"promises": pl.DataFrame(rows, schema=schema, orient="row")}
+        return {"promises": promises_frame([(-1, self.combined.given), *enumerate(self.combined.inputs)])}
 
     def changes(self) -> Changes:
         changed, self._changed = self._changed, False
@@ -59,13 +55,38 @@ class Meld:
     def restore(self, state: State) -> None:
         self.combined = Combined(self.inputs)
         self._changed = False
-        for port, group, value in state["promises"].rows() if "promises" in state else ():
-            promises = self.combined.given if port < 0 else self.combined.inputs[port]
-            if value > START:
-                promises.give(Punctuation(value, None if group is None else _group(group)))
+        for port, promises in promises_of(state["promises"]).items() if "promises" in state else ():
+            if port < 0:
+                self.combined.given = promises
+            else:
+                self.combined.inputs[port] = promises
 
     def state_bytes(self) -> int:
         return 64 * sum(1 + len(p.groups) for p in self.combined.inputs)
+
+
+def promises_frame(given: Iterable[tuple[int, Promises]]) -> Batch:
+    """Numbered promises as a state chunk."""
+    held = list(given)
+    rows: list[tuple[int, str | None, int]] = [(number, None, p.low) for number, p in held]
+    rows += [(number, group_text(g), v) for number, p in held for g, v in p.groups.items()]
+    schema = {"input": pl.Int64, "group": pl.String, "value": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def promises_of(frame: Batch) -> dict[int, Promises]:
+    """The promises of a state chunk by number."""
+    found: dict[int, Promises] = {}
+    for number, group, value in frame.rows():
+        promises = found.setdefault(number, Promises())
+        if value > START:
+            promises.give(Punctuation(value, None if group is None else group_of(group)))
+    return found
+
+
+def group_text(group: Hashable) -> str:
+    """A group as JSON, for state and for the exchange."""
+    return json.dumps(group, default=_tagged)
 
 
 def _tagged(value: object) -> dict[str, str]:
@@ -80,6 +101,7 @@ def _untagged(tagged: dict[str, str]) -> object:
     return datetime.datetime.fromisoformat(text) if kind == "datetime" else datetime.date.fromisoformat(text)
 
 
-def _group(text: str) -> Hashable:
+def group_of(text: str) -> Hashable:
+    """The group of ``group_text``."""
     group = json.loads(text, object_hook=_untagged)
     return tuple(group) if isinstance(group, list) else group

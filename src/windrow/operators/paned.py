@@ -15,11 +15,12 @@ from windrow.operators.options import PLAIN, Options
 from windrow.operators.panes import pane_length
 from windrow.operators.ranges import merged, windows_of
 from windrow.operators.released import STATUS, VERSION, clipped, locating, spread
-from windrow.operators.sliding import SlidingAggregate, rows_in
 from windrow.operators.slide import slide
+from windrow.operators.sliding import SlidingAggregate, rows_in
 from windrow.operators.versions import Versions
 from windrow.progress import END, START, Punctuation
 from windrow.windows import Sliding
+from windrow.windows.tuples import Ints
 
 CELLS = 1 << 21  # panes x groups that are slid over at once: 16 MB per state column
 FIRST = "@first"  # the first window of a group that has a result in every window
@@ -141,7 +142,7 @@ class Paned(SlidingAggregate):
         pane = touched[PANE].to_numpy()
         first = np.maximum(pane // self.step, self._final())
         wids, source = spread(first, np.minimum((pane + self.length) // self.step, self.closed))
-        pairs = touched.select(self.keys)[source].with_columns(pl.Series(WID, wids)).unique()
+        pairs = self._keyed(touched, source, wids).unique()
         self.dirty.free_below(1)
         if not pairs.height:
             return []
@@ -177,8 +178,7 @@ class Paned(SlidingAggregate):
         upto = self.closed if self.closed != END else max(self.marks["greatest"] // self.step, before)
         first = np.maximum(groups[FIRST].to_numpy(), before)
         wids, source = spread(first, np.full(len(first), upto))
-        every = groups.select(self.keys)[source] if self.keys else pl.DataFrame()
-        every = every.with_columns(pl.Series(WID, wids))
+        every = self._keyed(groups, source, wids)
         there = [i.select(*self.keys, "window_end") for i in items if isinstance(i, pl.DataFrame)]
         if there:
             ends = self.bounds.column("window_end", self.ends(wids))
@@ -245,10 +245,14 @@ class Paned(SlidingAggregate):
         begin = (pane // self.step).clip(first, last)
         group = panes["@group"].to_numpy().astype(np.int64)
         wid, low, high = windows_of(group, begin, ((pane + self.length) // self.step).clip(first, last))
-        names = groups.select(self.keys)[group[low]] if self.keys else pl.DataFrame()
-        found = names.with_columns(pl.Series(WID, wid))
+        found = self._keyed(groups, group[low], wid)
         with locating(lambda at: self.place({**at, **found.row(at["@row"], named=True)})):
             return found.hstack(merged(self.aggregates, panes, low, high))
+
+    def _keyed(self, groups: Batch, which: Ints, wids: Ints) -> Batch:
+        """Window ids with the keys of the groups that they are of."""
+        found = pl.DataFrame({WID: wids}, schema={WID: pl.Int64})
+        return found.hstack(groups.select(self.keys)[which]) if self.keys else found
 
     def _runs(self, panes: Batch, after: int, before: int) -> Iterator[tuple[int, int]]:
         """Ranges of window ids to compute: no windows over long gaps, and no range of more than CELLS panes."""

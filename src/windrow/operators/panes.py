@@ -29,9 +29,7 @@ def pane_length(window: Sliding, options: Options = PLAIN) -> int:
 class Panes(Stateless):
     """Remembers nothing between batches, so it can run before an exchange: what crosses it is small."""
 
-    def __init__(
-        self, window: Sliding, keys: Sequence[str], aggregates: Partials, options: Options = PLAIN
-    ) -> None:
+    def __init__(self, window: Sliding, keys: Sequence[str], aggregates: Partials, options: Options = PLAIN) -> None:
         self.window = window
         self.keys = tuple(keys)
         self.aggregates = aggregates

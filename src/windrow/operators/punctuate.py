@@ -2,47 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import polars as pl
 
+from windrow.operators.meld import promises_frame, promises_of
 from windrow.operators.operator import PROGRESS, Batch, Changes, Item, State, Stateless
-from windrow.progress import START, Punctuation
+from windrow.operators.sourced import SOURCE
+from windrow.progress import END, START, Promises, Punctuation
 
 
 class Punctuate(Stateless):
     """After each batch, promises ``max(@t) - slack`` if that is more than before. ``slack=0`` is an ordered stream.
 
+    ``distinct``: no two rows have the same value, so that the greatest itself is past, too. ``sourced``: each source
+    partition (column ``@source``) promises for itself. Without slack it promises nothing until the stream ends; then,
+    before that, it says how far the stream came: windows that never end by themselves end there.
+
     >>> Punctuate(3).on_batch(0, pl.DataFrame({"@t": [10, 7]}))[1]
     Punctuation(value=7, group=None)
     """
 
-    def __init__(self, slack: int) -> None:
+    def __init__(self, slack: int | None, distinct: bool = False, sourced: bool = False) -> None:
         self.slack = slack
-        self.promised = START
-        self._saved = START
+        self.ahead = 1 if distinct and slack == 0 else 0
+        self.distinct = distinct
+        self.sourced = sourced
+        self.promises = Promises()
+        self.greatest = START
+        self._saved = True
+
+    @property
+    def promised(self) -> int:
+        """The promise for everyone."""
+        return self.promises.low
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        greatest = batch[PROGRESS].max()
-        if greatest is None or (promise := int(greatest) - self.slack) <= self.promised:  # type: ignore[arg-type]
+        if not batch.height:
             return [batch]
-        self.promised = promise
-        return [batch, Punctuation(promise)]
+        self.greatest = max(self.greatest, int(batch[PROGRESS].max()))  # type: ignore[arg-type]
+        return [batch, *self._told(batch)]
+
+    def _told(self, batch: Batch) -> Iterator[Punctuation]:
+        if self.slack is None:
+            return
+        tops = batch.group_by(SOURCE, maintain_order=True).agg(pl.col(PROGRESS).max()) if self.sourced else None
+        found = tops.rows() if tops is not None else [(None, self.greatest)]
+        for group, top in found:
+            promise = Punctuation(int(top) - self.slack + self.ahead, group)
+            if self.promises.give(promise):
+                self._saved = False
+                yield promise
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         """A promise from further up is as good as one of ours."""
-        if promise.group is None:
-            if promise.value <= self.promised:
-                return []
-            self.promised = promise.value
+        if not self.promises.give(promise):
+            return []
+        self._saved = False
+        if promise.value == END and promise.group is None and self.greatest > START:
+            return [Punctuation(self.greatest + self.distinct), promise]
         return [promise]
 
     def snapshot(self) -> State:
-        return {"promised": pl.DataFrame({"value": [self.promised]})}
+        reached = pl.DataFrame({"value": [self.greatest]})
+        return {"promised": promises_frame([(0, self.promises)]), "reached": reached}
 
     def changes(self) -> Changes:
-        if self.promised == self._saved:
+        if self._saved:
             return {}
-        self._saved = self.promised
+        self._saved = True
         return dict(self.snapshot())
 
     def restore(self, state: State) -> None:
-        self.promised = self._saved = int(state["promised"]["value"][0]) if "promised" in state else START
+        told = state.get("promised")
+        self.promises = promises_of(told).get(0, Promises()) if told is not None else Promises()
+        self.greatest = int(state["reached"]["value"][0]) if "reached" in state else START
+        self._saved = True

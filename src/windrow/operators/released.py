@@ -20,7 +20,11 @@ from windrow.windows.tuples import Ints
 
 WINDOW_START, WINDOW_END = "window_start", "window_end"
 VERSION, STATUS = "version", "status"
-WINDOWS, LATE_BY, LATE_ROWS = "windows", "late_by", "rows"  # of a late record: how many windows, how late, how many rows
+WINDOWS, LATE_BY, LATE_ROWS = (
+    "windows",
+    "late_by",
+    "rows",
+)  # of a late record: how many windows, how late, how many rows
 LIMIT = 1 << 62  # START and END times a window's step leave 64 bits; nothing real is beyond this
 
 

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import polars as pl
 
-from windrow.aggregates import recalc
+from windrow.aggregates.recalc import fold
 from windrow.language.builder import Stream
 from windrow.logical.expressions import translate
-from windrow.logical.nodes import WINDOW_END, WINDOW_START, Filter, Node, Project, Scan, Union, WindowAggregate
+from windrow.logical.nodes import (
+    WINDOW_END,
+    WINDOW_START,
+    Filter,
+    Node,
+    Project,
+    Scan,
+    Top,
+    Union,
+    WindowAggregate,
+    arrival,
+)
 from windrow.operators.admit import Admit, physical
-from windrow.windows import Sliding
+from windrow.operators.clock import Bounds, wall_clock
+from windrow.operators.released import STATUS, VERSION
+from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding, Tuple
+
+Row = dict[str, Any]
 
 
 def oracle(query: Stream, sources: Mapping[str, pl.DataFrame] | None = None) -> pl.DataFrame:
     """All result rows over finite data, in no order. ``sources`` replaces the query's own data.
+
+    Of results that come in versions it gives the last ones, without version and status.
 
     >>> from windrow import count, stream
     >>> rows = [{"t": 1}, {"t": 2}]
@@ -24,51 +41,147 @@ def oracle(query: Stream, sources: Mapping[str, pl.DataFrame] | None = None) -> 
     [(0, 2, 1), (2, 4, 1)]
     """
     frames = sources if sources is not None else {n: s.data for n, s in query.sources.items()}
-    return _evaluate(query.node, frames)
+    return _evaluate(query.node, frames, False)
 
 
-def _evaluate(node: Node, sources: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+def _evaluate(node: Node, sources: Mapping[str, pl.DataFrame], by_rows: bool) -> pl.DataFrame:
     match node:
         case Scan():
-            admit = Admit(node.progress, node.schema[node.progress], node.source.parse, node.source.marker)
-            admitted = admit.on_batch(0, sources[node.name])[0]
-            assert isinstance(admitted, pl.DataFrame)
-            return admitted.select(list(node.schema))
+            return _admitted(node, sources[node.name], by_rows)
         case Filter():
-            return _evaluate(node.input, sources).filter(translate(node.predicate, node.input.schema))
+            return _evaluate(node.input, sources, by_rows).filter(translate(node.predicate, node.input.schema))
         case Project():
-            columns = [translate(e, node.input.schema).alias(n) for n, e in node.columns]
-            return _evaluate(node.input, sources).select(columns)
+            kept = [(n, e) for n, e in node.columns if e.name not in (VERSION, STATUS)]
+            columns = [translate(e, node.input.schema).alias(n) for n, e in kept]
+            return _evaluate(node.input, sources, by_rows).select(columns)
         case Union():
-            return pl.concat([_evaluate(each, sources) for each in node.inputs])
+            return pl.concat([_evaluate(each, sources, by_rows) for each in node.inputs])
         case WindowAggregate():
-            return _windows(node, _evaluate(node.input, sources))
+            return _windows(node, _evaluate(node.input, sources, node.by_rows))
+        case Top():
+            return _top(node, _evaluate(node.input, sources, by_rows))
+
+
+def _admitted(node: Scan, frame: pl.DataFrame, by_rows: bool) -> pl.DataFrame:
+    source = node.source
+    admit = Admit(node.progress, node.schema[node.progress], source.parse, source.marker)
+    if by_rows:
+        admit = Admit(source.row_num[-1], node.schema[source.row_num[-1]], None, source.marker)
+    admitted = admit.on_batch(0, frame)[0]
+    assert isinstance(admitted, pl.DataFrame)
+    return admitted.select(list(node.schema))
+
+
+def _top(node: Top, frame: pl.DataFrame) -> pl.DataFrame:
+    names = [f"@order{i}" for i in range(len(node.order))]
+    columns = [translate(e, node.input.schema).alias(n) for n, (e, _) in zip(names, node.order, strict=True)]
+    rest = [c for c, t in frame.schema.items() if not t.is_nested()]
+    down = [d for _, d in node.order] + [False] * len(rest)
+    ordered = frame.with_columns(columns).sort(*names, *rest, descending=down, nulls_last=down)
+    first = ordered.group_by(WINDOW_START, WINDOW_END, maintain_order=True).head(node.limit)
+    return first.select(frame.columns)
 
 
 def _windows(node: WindowAggregate, frame: pl.DataFrame) -> pl.DataFrame:
-    assert isinstance(node.window, Sliding)
     given = node.input.schema
-    arguments = {f"@{c.name}": c.argument for c in node.calls if c.argument is not None}
-    columns = [physical(pl.col(node.attribute), given[node.attribute]).alias("@t")]
+    zone = node.options.zone
+    at = physical(pl.col(node.attribute), given[node.attribute])
+    columns = [(wall_clock(at, zone) if zone is not None else at).alias("@t")]
+    numbered = arrival(node.input)
+    columns += [pl.col(numbered[-1]).cast(pl.Int64).alias("@row_num") if numbered else pl.lit(0).alias("@row_num")]
     columns += [translate(e, given).alias(n) for n, e in node.keys]
+    arguments = {f"@{c.name}": c.argument for c in node.calls if c.argument is not None}
     columns += [translate(e, given).alias(n) for n, e in arguments.items()]
     rows = frame.select(columns).rows(named=True)
-    calls = [(c.name, c.function, f"@{c.name}" if c.argument is not None else None) for c in node.calls]
+    data: dict[str, list[Any]] = {name: [] for name in node.schema if name not in (VERSION, STATUS)}
+    for bounds, key, members in _groups(node, rows):
+        if not node.options.partial and bounds[0] is not None and bounds[0] < getattr(node.window, "origin", 0):
+            continue
+        for name, value in zip((n for n, _ in node.keys), key, strict=True):
+            data[name].append(value)
+        data[WINDOW_START].append(bounds[0])
+        data[WINDOW_END].append(bounds[1])
+        for call in node.calls:
+            data[call.name].append(
+                fold(call.function, None if call.argument is None else f"@{call.name}", members, call)
+            )
+    clock = Bounds(node.bound, zone)
+    return pl.DataFrame([_series(n, v, node.schema[n], clock) for n, v in data.items()])
+
+
+def _groups(node: WindowAggregate, rows: list[Row]) -> list[tuple[tuple[int | None, int], tuple[Any, ...], list[Row]]]:
+    """(bounds, key, rows) of every result."""
     keys = [n for n, _ in node.keys]
-    found = recalc(rows, node.window, "@t", keys, calls)
-    data: dict[str, list[Any]] = {name: [] for name in node.schema}
-    for (wid, key), values in found.items():
-        for name, value in zip(keys, key, strict=True):
-            data[name].append(value)
-        data[WINDOW_START].append(node.window.start(wid))
-        data[WINDOW_END].append(node.window.end(wid))
-        for name, value in values.items():
-            data[name].append(value)
-    return pl.DataFrame([_series(n, data[n], t) for n, t in node.schema.items()])
+    parts = list(node.parts) if not isinstance(node.window, Session) else keys
+    by_part: dict[Hashable, list[Row]] = {}
+    for row in rows:
+        by_part.setdefault(tuple(_key(row[p]) for p in parts), []).append(row)
+    found = []
+    for members in by_part.values():
+        # With windows of its own every part is a stream.
+        tuples = {Tuple(r["@t"] if not node.by_rows else 0, _number(node, r, i)): r for i, r in enumerate(members)}
+        for w in _ids(node, list(tuples)):
+            extent = node.window.extent(w, list(tuples))
+            groups: dict[Hashable, list[Row]] = {}
+            for t in extent:
+                groups.setdefault(tuple(_key(tuples[t][k]) for k in keys), []).append(tuples[t])
+            for held in groups.values():
+                found.append((_bounds(node, w, extent), tuple(held[0][k] for k in keys), held))
+    if node.options.empty:
+        found += _empty(node, rows, keys, found)
+    return found
 
 
-def _series(name: str, values: list[Any], dtype: pl.DataType) -> pl.Series:
+def _number(node: WindowAggregate, row: Row, position: int) -> int:
+    by_number = node.by_rows or (isinstance(node.window, SlideByTuple) and node.window.by == "row_num")
+    return int(row["@row_num"]) if by_number and arrival(node.input) else position
+
+
+def _key(value: Any) -> Hashable:
+    return "nan" if value != value else tuple(value) if isinstance(value, list) else value
+
+
+def _ids(node: WindowAggregate, tuples: list[Tuple]) -> list[Hashable]:
+    return sorted(node.window.windows(tuples), key=repr)
+
+
+def _bounds(node: WindowAggregate, w: Any, extent: list[Tuple]) -> tuple[int | None, int]:
+    window = node.window
+    match window:
+        case Sliding():
+            return window.start(w), window.end(w)
+        case RowSliding():
+            return window.over_rows.start(w), window.over_rows.end(w)
+        case Partitioned():
+            return window.over_rank.start(w[0]), window.over_rank.end(w[0])
+        case Landmark():
+            return None, window.end(w)
+        case SlideByTuple():
+            return w - window.range, w
+        case Session():
+            return w[1], max(t.a for t in extent) + window.gap
+
+
+def _empty(node: WindowAggregate, rows: list[Row], keys: list[str], found: list[Any]) -> list[Any]:
+    """Windows without rows, of every group from its first window to the last that progress has passed."""
+    window = node.window.over_rows if isinstance(node.window, RowSliding) else node.window
+    assert isinstance(window, Sliding)
+    at = "@row_num" if node.by_rows else "@t"
+    last = max((window.closed_below(r[at] + node.by_rows) for r in rows), default=0)
+    there = {(bounds, tuple(_key(v) for v in key)) for bounds, key, _ in found}
+    added: list[Any] = []
+    for group in {tuple(_key(r[k]) for k in keys): tuple(r[k] for k in keys) for r in rows}.values():
+        own = [r[at] for r in rows if tuple(_key(r[k]) for k in keys) == tuple(_key(v) for v in group)]
+        for w in range(min((a - window.origin) // window.slide for a in own), last):
+            bounds = (window.start(w), window.end(w))
+            if (bounds, tuple(_key(v) for v in group)) not in there:
+                added.append((bounds, group, []))
+    return added
+
+
+def _series(name: str, values: list[Any], dtype: pl.DataType, clock: Bounds) -> pl.Series:
     if name in (WINDOW_START, WINDOW_END):
-        whole = pl.Series(name, values, pl.Int64)
-        return whole.cast(pl.Int32).cast(dtype) if dtype == pl.Date else whole.cast(dtype)
+        if name == WINDOW_START and any(v is None for v in values):
+            return pl.Series(name, [None] * len(values), dtype=clock.dtype)
+        return clock.column(name, pl.Series(values, dtype=pl.Int64).to_numpy())
     return pl.Series(name, values, dtype=dtype, strict=False)

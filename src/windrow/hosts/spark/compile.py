@@ -7,10 +7,21 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pyarrow as pa
 
 from windrow.errors import PlanError
-from windrow.hosts.spark.exchange import ARROW, COLUMNS, COUNTERS, METRICS, RESULT, decode, record_batch, shard_ids
+from windrow.hosts.spark.exchange import (
+    ARROW,
+    COLUMNS,
+    COUNTERS,
+    LATE,
+    METRICS,
+    RESULT,
+    decode,
+    record_batch,
+    shard_ids,
+)
 from windrow.hosts.spark.map_side import MapSide, Route
 from windrow.hosts.spark.schema import to_spark as spark_schema
 from windrow.hosts.spark.session import prepare, shard_count
@@ -22,18 +33,37 @@ from windrow.planner import Pipeline, Plan, Stage
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+RESULTS, LATE_ROWS = "result", "late"  # the struct columns of a DataFrame with both
 
-def to_spark(plan: Plan, sources: Mapping[str, DataFrame], shards: int | None = None) -> DataFrame:
-    """The result of a plan over Spark DataFrames, itself an ordinary DataFrame."""
+
+def to_spark(
+    plan: Plan, sources: Mapping[str, DataFrame], shards: int | None = None, with_late: bool = False
+) -> DataFrame:
+    """The result of a plan over Spark DataFrames, itself an ordinary DataFrame.
+
+    ``with_late``: each row is either a result or a late record, in the struct columns RESULTS and LATE_ROWS.
+    """
     frames = [sources[s.name] for s in plan.scans()]
     streaming = any(f.isStreaming for f in frames)
-    for scan, frame in zip(plan.scans(), frames, strict=True):
-        check_progress(scan, frame.isStreaming)
+    for leaf, scan, frame in zip(plan.leaves(), plan.scans(), frames, strict=True):
+        if not leaf.by_rows:
+            check_progress(scan, frame.isStreaming)
     spark = frames[0].sparkSession
     count = shard_count(spark, shards)
     if streaming:
         prepare(spark, count)
-    return _Compiler(plan, sources, count, streaming).result()
+    compiler = _Compiler(plan, sources, count, streaming)
+    return compiler.both() if with_late else compiler.result()
+
+
+def results(both: DataFrame) -> DataFrame:
+    """The results of a DataFrame made by ``to_spark(with_late=True)``, such as the one foreachBatch gives."""
+    return both.where(f"{RESULTS} IS NOT NULL").select(f"{RESULTS}.*")
+
+
+def late_rows(both: DataFrame) -> DataFrame:
+    """The late records of a DataFrame made by ``to_spark(with_late=True)``."""
+    return both.where(f"{LATE_ROWS} IS NOT NULL").select(f"{LATE_ROWS}.*")
 
 
 def check_progress(scan: Scan, streaming: bool) -> None:
@@ -58,6 +88,16 @@ class _Compiler:
         spark_types, arrow_types = spark_schema(self.plan.schema)
         return self._observed(blobs).mapInArrow(Decoder(arrow_types), spark_types)
 
+    def both(self) -> DataFrame:
+        from pyspark.sql.pandas.types import to_arrow_schema
+        from pyspark.sql.types import StructType
+
+        blobs = self._union([self._fragment(p, Route()) for p in self.plan.outputs])
+        types = StructType().add(RESULTS, spark_schema(self.plan.schema)[0])
+        types = types.add(LATE_ROWS, spark_schema(self.plan.late_schema())[0])
+        decoder = BothDecoder(to_arrow_schema(types, timezone="UTC"))
+        return self._observed(blobs).mapInArrow(decoder, types)
+
     def _union(self, frames: list[DataFrame]) -> DataFrame:
         return reduce(lambda a, b: a.unionAll(b), frames)
 
@@ -70,7 +110,8 @@ class _Compiler:
         if pipeline.source.source.marker is not None:
             needed = [*needed, pipeline.source.source.marker]
         quoted = ["`" + c.replace("`", "``") + "`" for c in needed]
-        return frame.select(*quoted).mapInArrow(MapSide(pipeline.steps, route), COLUMNS)
+        map_side = MapSide(pipeline.steps, route, ends=not self.streaming)
+        return frame.select(*quoted).mapInArrow(map_side, COLUMNS)
 
     def _stage(self, stage: Stage, after: Pipeline, route: Route) -> DataFrame:
         ids = tuple(shard_ids(self.shards))
@@ -78,7 +119,7 @@ class _Compiler:
         for pipeline in stage.inputs:
             frames.append(self._fragment(pipeline, Route(stage.keys, ids, port)))
             port += len(ids) if isinstance(pipeline.source, Stage) else 1
-        fragment = Fragment(port, (stage.step, *after.steps), route, ids if route.shards else ())
+        fragment = Fragment(port, (*stage.steps, *after.steps), route, ids if route.shards else ())
         exchanged = self._union(frames)
         if not self.streaming:
             return exchanged.repartition(self.shards, "shard").mapInArrow(BatchShards(fragment), COLUMNS)
@@ -137,3 +178,28 @@ class Decoder:
                 frame = decode(blobs[int(i)].as_py(), "a result")
                 yield from frame.to_arrow().cast(self.schema).to_batches()
         yield pa.RecordBatch.from_pylist([], schema=self.schema)
+
+
+class BothDecoder:
+    """Result and late blobs to rows with one struct column each."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            kinds = batch.column("kind").to_numpy()
+            blobs = batch.column("blob")
+            for i in range(len(kinds)):
+                if kinds[i] in (RESULT, LATE):
+                    yield self._rows(decode(blobs[i].as_py(), "a result"), RESULTS if kinds[i] == RESULT else LATE_ROWS)
+        yield pa.RecordBatch.from_pylist([], schema=self.schema)
+
+    def _rows(self, frame: pl.DataFrame, column: str) -> pa.RecordBatch:
+        fields = self.schema.field(column).type.fields
+        missing = [pl.lit(None).alias(f.name) for f in fields if f.name not in frame.columns]
+        table = frame.with_columns(missing).select([f.name for f in fields]).to_arrow().cast(pa.schema(fields))
+        rows = table.to_struct_array().combine_chunks() if table.num_rows else pa.array([], pa.struct(fields))
+        rows = rows.chunk(0) if isinstance(rows, pa.ChunkedArray) else rows
+        columns = [rows if f.name == column else pa.nulls(len(rows), f.type) for f in self.schema]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)

@@ -28,12 +28,13 @@ ARROW = pa.schema(
         ("blob", pa.binary()),
     ]
 )
-DATA, PROMISE, ROWS_IN, ROWS_BAD, ROWS_LATE, ROWS_OUT, STATE_BYTES, RESULT = range(8)
+DATA, PROMISE, ROWS_IN, ROWS_BAD, ROWS_LATE, ROWS_OUT, STATE_BYTES, RESULT, LATE, ROWS_REVISED = range(10)
 METRICS = "windrow"  # the name of the counters in a streaming query's ``observedMetrics``
 COUNTERS = {
     "rows_in": ROWS_IN,
     "rows_bad": ROWS_BAD,
     "rows_late": ROWS_LATE,
+    "rows_revised": ROWS_REVISED,
     "rows_out": ROWS_OUT,
     "state_bytes": STATE_BYTES,
 }

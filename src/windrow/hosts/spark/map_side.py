@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -10,10 +10,22 @@ import pyarrow as pa
 
 from windrow.graph import Graph
 from windrow.hosts.frames import normal
-from windrow.hosts.spark.exchange import DATA, PROMISE, RESULT, ROWS_BAD, ROWS_IN, Row, encode, record_batch, split
+from windrow.hosts.spark.exchange import (
+    DATA,
+    LATE,
+    PROMISE,
+    RESULT,
+    ROWS_BAD,
+    ROWS_IN,
+    Row,
+    encode,
+    record_batch,
+    split,
+)
+from windrow.operators.meld import group_text
 from windrow.operators.operator import Item, Side
 from windrow.planner import Step, add_steps
-from windrow.progress import START, Punctuation
+from windrow.progress import END, START, Punctuation
 
 ROWS_AT_ONCE = 1_000_000  # rows that are aggregated together: enough to reduce well, some 100 MB at most
 
@@ -34,25 +46,34 @@ class Outbox:
     route: Route
     part: int  # distinguishes the tasks of a micro-batch, so that shards can order what they get
     promised: int = START
-    bad: int = 0
-    late: int = 0
-    out: int = 0
+    ended: bool = False
+    counts: dict[str, int] = field(default_factory=lambda: {"bad": 0, "late": 0, "revised": 0, "out": 0})
+    _groups: dict[Hashable, int] = field(default_factory=dict, init=False)
     _sequence: int = field(default=0, init=False)
 
     def rows(self, items: Sequence[Item]) -> Iterator[Row]:
         """Data rows at once; promises and counts are kept for ``last``."""
         for item in items:
             if isinstance(item, Punctuation):
-                self.promised = max(self.promised, item.value)
+                self._note(item)
             elif isinstance(item, Side):
-                self.bad += item.count if item.kind == "bad" else 0
-                self.late += item.count if item.kind == "late" else 0
+                self.counts[item.kind] += item.count
+                if item.kind == "late" and item.rows.width:
+                    yield self.passed(LATE, item.rows.height, encode(item.rows))
             elif item.height:
                 yield from self._data(item)
 
+    def _note(self, promise: Punctuation) -> None:
+        if promise.group is not None:
+            self._groups[promise.group] = max(promise.value, self._groups.get(promise.group, START))
+        elif promise.value == END:
+            self.ended = True
+        else:
+            self.promised = max(self.promised, promise.value)
+
     def _data(self, frame: pl.DataFrame) -> Iterator[Row]:
         if not self.route.shards:
-            self.out += frame.height
+            self.counts["out"] += frame.height
             yield (0, 0, RESULT, self._tag(), frame.height, encode(frame))
             return
         for shard, part in split(frame, self.route.keys, len(self.route.shards)):
@@ -62,10 +83,14 @@ class Outbox:
         """A promise for every shard, even if it says nothing: each shard so takes part in each micro-batch."""
         for shard in self.route.shards:
             yield (shard, self.route.port, PROMISE, self._tag(), self.promised, None)
+            if self.ended:
+                yield (shard, self.route.port, PROMISE, self._tag(), END, None)
+            for group, value in self._groups.items():
+                yield (shard, self.route.port, PROMISE, self._tag(), value, group_text(group).encode())
 
-    def counter(self, kind: int, value: int) -> Row:
-        """A count for whoever is next; shard 0 passes it on."""
-        return (self.route.shards[0] if self.route.shards else 0, self.route.port, kind, self._tag(), value, None)
+    def passed(self, kind: int, value: int, blob: bytes | None = None) -> Row:
+        """Something for whoever takes the result; the first shard passes it on."""
+        return (self.route.shards[0] if self.route.shards else 0, self.route.port, kind, self._tag(), value, blob)
 
     def _tag(self) -> int:
         self._sequence += 1
@@ -75,9 +100,10 @@ class Outbox:
 class MapSide:
     """What ``mapInArrow`` runs: source rows in, exchange rows out."""
 
-    def __init__(self, steps: Sequence[Step], route: Route) -> None:
+    def __init__(self, steps: Sequence[Step], route: Route, ends: bool = False) -> None:
         self.steps = tuple(steps)
         self.route = route
+        self.ends = ends  # a finite source: when its rows are all there, it can say how far it came
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -91,7 +117,10 @@ class MapSide:
             rows_in += frame.height
             if rows := list(outbox.rows(graph.on_batch(0, frame))):
                 yield record_batch(rows)
-        counts = [outbox.counter(ROWS_IN, rows_in), outbox.counter(ROWS_BAD, outbox.bad)]
+        if self.ends:
+            list(outbox.rows(graph.on_punctuation(0, Punctuation(END))))
+            outbox.ended = False  # this part has ended; whether all have, the shard knows
+        counts = [outbox.passed(ROWS_IN, rows_in), outbox.passed(ROWS_BAD, outbox.counts["bad"])]
         yield record_batch([*outbox.last(), *counts])
 
 

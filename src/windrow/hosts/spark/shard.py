@@ -18,8 +18,10 @@ from windrow.hosts.spark.exchange import (
     ARROW,
     DATA,
     PROMISE,
+    ROWS_BAD,
     ROWS_LATE,
     ROWS_OUT,
+    ROWS_REVISED,
     STATE_BYTES,
     Row,
     decode,
@@ -27,12 +29,14 @@ from windrow.hosts.spark.exchange import (
 )
 from windrow.hosts.spark.map_side import Outbox, Route
 from windrow.operators import Meld
+from windrow.operators.meld import group_of
 from windrow.planner import Step, add_steps
 from windrow.progress import END, START, Punctuation
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState, TimerValues, ValueState
 
+COUNTED = {ROWS_BAD: "bad", ROWS_LATE: "late", ROWS_REVISED: "revised", ROWS_OUT: "out"}
 FORMAT = 1  # of the state in a checkpoint
 LIVE_GRAPHS = 64  # graphs one Python worker keeps, so that it does not read back what it wrote itself
 
@@ -60,25 +64,42 @@ class Fragment:
         position = self.route_position(shard)
         outbox = Outbox(self.route if position is None else _moved(self.route, position), shard)
         data: list[Row] = []
-        promised = dict.fromkeys(range(self.ports), START)
+        promised: dict[tuple[int, bytes | None], int] = {}
         for row in rows:
             if row[2] == DATA:
                 data.append(row)
             elif row[2] == PROMISE:
-                promised[row[1]] = max(promised[row[1]], row[4])
+                about = row[1], row[5]
+                promised[about] = max(promised.get(about, START), row[4])
             else:
-                yield outbox.counter(row[2], row[4])
+                yield outbox.passed(row[2], row[4], row[5])
         # Arrival over the network is in no order; a fixed one makes a replayed micro-batch equal to the first.
         for _shard, port, _kind, _tag, _value, blob in sorted(data, key=lambda row: (row[1], row[3])):
             assert blob is not None
             yield from outbox.rows(graph.on_batch(port, decode(blob, f"a blob of shard {shard}")))
-        for port, value in promised.items():
-            if ended or value > START:
-                yield from outbox.rows(graph.on_punctuation(port, Punctuation(END if ended else value)))
+        for port, promise in self._promises(promised, ended):
+            yield from outbox.rows(graph.on_punctuation(port, promise))
+        yield from outbox.rows(graph.on_flush())
         yield from outbox.last()
-        yield outbox.counter(ROWS_LATE, outbox.late)
-        yield outbox.counter(ROWS_OUT, outbox.out)
-        yield outbox.counter(STATE_BYTES, graph.state_bytes())
+        for kind, name in COUNTED.items():
+            yield outbox.passed(kind, outbox.counts[name])
+        yield outbox.passed(STATE_BYTES, graph.state_bytes())
+
+    def _promises(
+        self, promised: Mapping[tuple[int, bytes | None], int], ended: bool
+    ) -> Iterator[tuple[int, Punctuation]]:
+        if not ended:
+            for (port, group), value in sorted(promised.items(), key=lambda p: (p[0][0], p[0][1] or b"")):
+                if value > START:
+                    yield port, Punctuation(value, None if group is None else group_of(group.decode()))
+            return
+        # How far the stream came, for windows that do not end by themselves: the same for all shards.
+        reached = max((v for (_, group), v in promised.items() if group is None and v != END), default=START)
+        for port in range(self.ports):
+            if reached > START:
+                yield port, Punctuation(reached)
+        for port in range(self.ports):
+            yield port, Punctuation(END)
 
     def route_position(self, shard: int) -> int | None:
         """Which of the next stage's ports is this shard's (each shard promises for itself)."""

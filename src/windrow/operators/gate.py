@@ -1,0 +1,117 @@
+"""Gate: late rows leave here, while they still are rows, each with its window and how late it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from windrow.operators.clock import Bounds
+from windrow.operators.meld import promises_frame, promises_of
+from windrow.operators.operator import PROGRESS, Batch, Changes, Item, Side, State
+from windrow.operators.options import Options
+from windrow.operators.released import LATE_BY, LATE_ROWS, WINDOW_END, WINDOW_START, WINDOWS, clipped
+from windrow.operators.sourced import SOURCE, below
+from windrow.progress import END, START, Promises, Punctuation
+from windrow.windows import Landmark, Partitioned, Session, SlideByTuple, Sliding
+from windrow.windows.tuples import Ints
+
+ROW = "@row"  # the whole row, as a struct
+Shape = Sliding | Landmark | Partitioned | SlideByTuple | Session
+
+
+class Gate:
+    """Stands before the aggregation of a query with the policy "side", in the same place: it sees the same rows and
+    promises, so that both agree on what is late. Under generous slack a late row that has open windows goes on, too.
+    """
+
+    def __init__(self, window: Shape, dtype: pl.DataType, options: Options) -> None:
+        self.window = window
+        self.bounds = Bounds(dtype, options.zone)
+        self.generous = options.generous
+        self.promises = Promises()
+        self._told = False
+
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        suspects = below(batch, self.promises)  # only a row that breaks a promise can be late
+        if not suspects.any():
+            return [batch.drop(ROW)]
+        at = batch[PROGRESS].to_numpy()
+        first, last, missed = self._windows(at)
+        late = suspects.to_numpy() & (missed > 0)
+        if not late.any():
+            return [batch.drop(ROW)]
+        rows = batch.filter(pl.Series(late))
+        going_on = ~late | (self.generous & (missed < last - first)) if self.generous else ~late
+        side = Side("late", rows.height, self._records(rows, at[late], first[late], last[late], missed[late]))
+        return [batch.filter(pl.Series(going_on)).drop(ROW), side]
+
+    def _windows(self, at: Ints) -> tuple[Ints, Ints, Ints]:
+        """First and one-past-last window of each value, and how many of them are released."""
+        ones = np.ones(len(at), np.int64)
+        if isinstance(self.window, (Sliding, Landmark)):
+            low = self.promises.low
+            closed = clipped((low - self.window.origin) // self.window.slide) if low != END else clipped(END)
+            first, last = self.window.wids_array(at)
+            return first, last, np.clip(closed - first, 0, np.maximum(last - first, 0))
+        if isinstance(self.window, SlideByTuple):  # its windows are not known; those before the promise are out
+            return 0 * ones, np.where(at > self.promises.low - self.window.range, 2, 1), ones
+        return 0 * ones, ones, ones
+
+    def _records(self, rows: Batch, at: Ints, first: Ints, last: Ints, missed: Ints) -> Batch:
+        starts, ends = self._bounds(at, first)
+        promised = self.promises.low
+        by = promised - at
+        if SOURCE in rows.columns:
+            told = [max(promised, self.promises.for_group(s)) for s in rows[SOURCE].to_list()]
+            by = np.array(told, np.int64) - at
+        start = self.bounds.column(WINDOW_START, ends if starts is None else starts)
+        return (
+            rows.select(pl.col(ROW))
+            .unnest(ROW)
+            .with_columns(
+                start if starts is not None else pl.lit(None, start.dtype).alias(WINDOW_START),
+                self.bounds.column(WINDOW_END, ends),
+                pl.Series(WINDOWS, missed if self.generous or isinstance(self.window, Landmark) else last - first),
+                pl.Series(LATE_BY, by),
+                pl.lit(1, pl.Int64).alias(LATE_ROWS),
+            )
+        )
+
+    def _bounds(self, at: Ints, first: Ints) -> tuple[Ints | None, Ints]:
+        match self.window:
+            case Sliding():
+                ends = self.window.origin + (first + 1) * self.window.slide
+                return ends - self.window.range, ends
+            case Landmark():
+                return None, self.window.origin + (first + 1) * self.window.slide
+            case SlideByTuple():
+                return at - self.window.range, at
+            case Session():
+                return at, at + self.window.gap
+            case Partitioned():
+                return at, at + 1
+
+    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        self._told |= self.promises.give(promise)
+        return [promise]
+
+    def on_flush(self) -> list[Item]:
+        return []
+
+    def wake_at(self) -> int | None:
+        return None
+
+    def snapshot(self) -> State:
+        return {"promises": promises_frame([(0, self.promises)])}
+
+    def changes(self) -> Changes:
+        told, self._told = self._told, False
+        return dict(self.snapshot()) if told else {}
+
+    def restore(self, state: State) -> None:
+        told = state.get("promises")
+        self.promises = promises_of(told).get(0, Promises()) if told is not None else Promises(START)
+        self._told = False
+
+    def state_bytes(self) -> int:
+        return 64 * (1 + len(self.promises.groups))

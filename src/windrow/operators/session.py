@@ -1,0 +1,142 @@
+"""Session windows: a key's rows with less than the gap between them, put out when the gap has passed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from windrow.aggregates import Partials
+from windrow.operators.chunks import CHUNK, Chunks
+from windrow.operators.operator import PROGRESS, Batch, Item
+from windrow.operators.options import PLAIN, Options
+from windrow.operators.released import LIMIT, Released
+from windrow.progress import END, Punctuation
+from windrow.windows import Session
+
+FIRST, RUN = "@first", "@run"
+CHUNKS_PER_GAP = 4
+
+
+class Sessions(Released):
+    """Expects partials of Instants. ``closed`` is the promise itself.
+
+    Below a promise no row is missing, so neighbours there are neighbours for good: they are merged to runs, and only
+    the last run of a key can still grow. So there is at most one open run per key, plus what lies after the promise.
+    A row that breaks a promise is late: it could reach into a session that is out.
+    """
+
+    def __init__(
+        self, window: Session, keys: Sequence[str], aggregates: Partials, dtype: pl.DataType, options: Options = PLAIN
+    ) -> None:
+        super().__init__(keys, aggregates, dtype, options, chunk_by=PROGRESS)
+        self.window = window
+        self.width = max(1, window.gap // CHUNKS_PER_GAP)
+        self.runs = Chunks(lambda f: f)  # one row per key: nothing to merge
+        self.stores["runs/"] = self.runs
+
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        late = batch.filter(pl.col(PROGRESS) < self.closed)
+        side: list[Item] = []
+        if late.height:
+            batch = batch.filter(pl.col(PROGRESS) >= self.closed)
+            at = late[PROGRESS].to_numpy()
+            if self.options.late != "side":
+                side = self.late(late, at, at + self.window.gap, np.ones(len(at), np.int64))
+        if batch.height:
+            self.chunks.append(batch.with_columns((pl.col(PROGRESS) // self.width).alias(CHUNK)))
+        return side
+
+    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        if not self.advance(promise):
+            return []
+        limit = self.closed
+        fresh = self._settled(limit)
+        finished = (
+            min(limit - self.window.gap, LIMIT) if limit != END else LIMIT
+        )  # runs that end here or before are over
+        items: list[Item] = []
+        done: list[Batch] = []
+        if fresh is not None:
+            touched = self._take(fresh.select(self.keys).unique())
+            runs = self._joined(pl.concat([touched, fresh]) if touched is not None else fresh)
+            done.append(runs.filter(pl.col(PROGRESS) <= finished))
+            self._put(runs.filter(pl.col(PROGRESS) > finished))
+        done += self._expired(finished)
+        for runs in done:
+            if runs.height:
+                ends = runs[PROGRESS].to_numpy() + self.window.gap
+                items.append(self.lowered(runs, runs[FIRST].to_numpy(), ends))
+        return [*items, Punctuation(END if limit == END else self.bounds.value(limit + 1))]
+
+    def _settled(self, limit: int) -> Batch | None:
+        """The partials below a promise, as runs of one instant each; they leave the chunks."""
+        last = -(-limit // self.width) if limit != END else LIMIT
+        frames = self.chunks.below(last)
+        if not frames:
+            return None
+        entries = pl.concat(frames)
+        rest = entries.filter(pl.col(PROGRESS) >= limit) if limit != END else entries.clear()
+        self.chunks.free_below(last)
+        if rest.height:
+            self.chunks.append(rest.with_columns((pl.col(PROGRESS) // self.width).alias(CHUNK)))
+        settled = entries.filter(pl.col(PROGRESS) < limit) if limit != END else entries
+        return settled.with_columns(pl.col(PROGRESS).alias(FIRST)) if settled.height else None
+
+    def _joined(self, runs: Batch) -> Batch:
+        """Runs less than the gap apart as one."""
+        groups = (
+            runs.select(self.keys or [pl.lit(0).alias("@one")]).unique(maintain_order=True).with_row_index("@group")
+        )
+        if self.keys:
+            runs = runs.join(groups, on=list(self.keys), how="left", nulls_equal=True)
+        else:
+            runs = runs.with_columns(pl.lit(0, pl.UInt32).alias("@group"))
+        runs = runs.sort("@group", FIRST)
+        group, first, last = (runs[c].to_numpy() for c in ("@group", FIRST, PROGRESS))
+        new = np.ones(len(first), bool)
+        new[1:] = (group[1:] != group[:-1]) | (first[1:] - last[:-1] >= self.window.gap)
+        runs = runs.with_columns(pl.Series(RUN, np.cumsum(new)))
+        bounds = runs.group_by(RUN).agg(pl.col(*self.keys, FIRST).first(), pl.col(PROGRESS).last())
+        return bounds.join(self._combined(runs, (RUN,)), on=RUN).drop(RUN)
+
+    # -- the open runs -------------------------------------------------------------------------------------------
+    def _put(self, runs: Batch) -> None:
+        if runs.height:
+            runs = runs.select(*self.keys, FIRST, PROGRESS, *self.aggregates.columns)
+            self.runs.append(runs.with_columns((pl.col(PROGRESS) // self.width).alias(CHUNK)))
+
+    def _take(self, keys: Batch) -> Batch | None:
+        """The open runs of some keys, out of the store."""
+        found = []
+        for chunk, stack in list(self.runs.stacks.items()):
+            runs = pl.concat(stack)
+            hit = runs.join(keys, on=list(self.keys), how="semi", nulls_equal=True) if self.keys else runs
+            if hit.height:
+                found.append(hit)
+                rest = runs.join(keys, on=list(self.keys), how="anti", nulls_equal=True) if self.keys else runs.clear()
+                self.runs.replace(chunk, rest)
+        return pl.concat(found).select(PROGRESS, *self.keys, *self.aggregates.columns, FIRST) if found else None
+
+    def _expired(self, finished: int) -> list[Batch]:
+        """The open runs that can no longer grow, out of the store."""
+        found = []
+        for chunk, stack in list(self.runs.stacks.items()):
+            if chunk * self.width > finished:
+                continue
+            runs = pl.concat(stack)
+            over = runs.filter(pl.col(PROGRESS) <= finished)
+            if over.height:
+                found.append(over)
+                self.runs.replace(chunk, runs.filter(pl.col(PROGRESS) > finished))
+        return found
+
+    def wake_at(self) -> int | None:
+        """The end of the first run; of rows after the promise, the first that could be one."""
+        ends = []
+        for store in (self.chunks, self.runs):
+            first = store.first()
+            if first is not None:
+                ends.append(int(pl.concat(store.stacks[first])[PROGRESS].min()))  # type: ignore[arg-type]
+        return min(ends) + self.window.gap if ends else None
