@@ -316,7 +316,10 @@ def test_state_is_named_by_number_and_name_of_its_operator():
     graph = query()
     graph.on_batch(0, pl.DataFrame({"@t": [1], "k": ["a"]}))
     assert {name.split("/")[0] for name in graph.snapshot()} == {"0-punctuate", "2-punctuate", "4-meld", "5-paned"}
-    assert {name for name in graph.changes() if name.startswith("0-")} == {"0-punctuate/promised"}
+    assert {name for name in graph.changes() if name.startswith("0-")} == {
+        "0-punctuate/promised",
+        "0-punctuate/reached",
+    }
     assert graph.changes() == {}
 
 

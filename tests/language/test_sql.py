@@ -1,11 +1,13 @@
 """SQL: every spelling of the window clause, and errors that point into the text."""
 
+import datetime as dt
 from datetime import datetime, timedelta
 
 import pytest
 
 import windrow as wr
 from windrow.logical.nodes import WindowAggregate
+from windrow.operators.options import Options
 from windrow.windows import Sliding
 
 START = datetime(2024, 1, 1)
@@ -17,6 +19,12 @@ MINUTE = 60_000_000
 def tables():
     names = ("Main1", "Main2", "Control")
     return {n: wr.stream(ROWS, progress="ts", slack="3 seconds", name=n) for n in names}
+
+
+@pytest.fixture
+def numbered():
+    rows = [{**row, "n": i} for i, row in enumerate(ROWS)]
+    return wr.stream(rows, progress="ts", slack="3 seconds", row_num="n", name="Main1")
 
 
 def window(query, tables):
@@ -59,9 +67,30 @@ def test_tumbling_and_a_missing_slide_are_tumbling(tables):
         ("[SESSION 5 minutes, WA ts]", "Session"),
     ],
 )
-def test_the_whole_clause_is_understood_and_missing_operators_are_named(clause, kind, tables):
-    with pytest.raises(wr.PlanError, match=f"{kind} windows have no operator yet"):
-        wr.sql(f"SELECT max(len) {clause} FROM Main1", **tables)
+def test_the_whole_clause_is_understood(clause, kind, numbered):
+    query = f"SELECT max(len) {clause} FROM Main1"
+    assert type(window(query, {"Main1": numbered})).__name__ == kind
+    assert wr.sql(query, Main1=numbered).collect().height > 0
+
+
+@pytest.mark.parametrize(
+    "clause", ["[RANGE 5 ROWS, PA srcIP]", "[ROWS 5]", "[RANGE 1 minute, RATTR ts, SLIDE 2 ROWS, SATTR row_num]"]
+)
+def test_windows_of_rows_need_something_that_numbers_the_rows(clause, tables, numbered):
+    for source in ("Main1", "Main1 UNION Main2"):
+        with pytest.raises(wr.PlanError, match=r"nothing numbers the rows.*row_num='offset'"):
+            wr.sql(f"SELECT count(*) FROM {source} {clause}", **tables)
+    with pytest.raises(wr.PlanError, match="nothing numbers the rows"):  # the number is not selected
+        wr.sql(f"SELECT count(*) FROM (SELECT ts, srcIP FROM Main1) {clause}", Main1=numbered)
+
+
+def test_source_partitions_number_the_rows_of_a_key_but_not_of_the_stream():
+    rows = [{"ts": t, "k": "ab"[t % 2], "part": t % 2, "off": t // 2} for t in range(8)]
+    s = wr.stream(rows, progress="ts", row_num=("part", "off"))
+    found = wr.sql("SELECT k, count(*) AS n, max(ts) AS top FROM s [RANGE 2 ROWS, PA k]", s=s).collect()
+    assert sorted(found.rows()) == [("a", 0, 2, 2, 2), ("a", 2, 4, 2, 6), ("b", 0, 2, 2, 3), ("b", 2, 4, 2, 7)]
+    with pytest.raises(wr.PlanError, match="no common order"):
+        wr.sql("SELECT count(*) FROM s [RANGE 2 ROWS]", s=s)
 
 
 def test_the_thesis_union_is_a_bag_of_all_links(tables):
@@ -123,7 +152,7 @@ def test_a_window_over_windows(tables):
         ("SELECT count(*) FROM Main1 [RANGE 1 minute, WA len]", "makes promises on ts", "len"),
         ("SELECT count(*) FROM Main1 [RANGE 1 minute, WA nope]", "unknown column 'nope'", "nope"),
         ("SELECT sum(srcIP) FROM Main1 [RANGE 1 minute]", "sum() needs a number", "srcIP"),
-        ("SELECT median(len) FROM Main1 [RANGE 1 minute]", "'median' has no operator yet", "median(len"),
+        ("SELECT skewness(len) FROM Main1 [RANGE 1 minute]", "'skewness' has no operator yet", "skewness(len"),
         ("SELECT count(*) FROM Main1 [RANGE 1 minute, PA srcIP]", "PA needs a window of ROWS", "srcIP"),
         ("SELECT count(*) FROM Main1 [RANGE 5 rows, SLIDE 1 row, WA ts]", "slides over row_num", "ts"),
         ("SELECT count(*) FROM Main1 [RANGE 1 minute, FOO 3]", "Unknown window parameter FOO", "FOO"),
@@ -156,7 +185,35 @@ def test_errors_underline_the_text(query, message, underlined, tables):
         ("SELECT ts FROM Main1 ORDER BY ts", "ORDER BY"),
         ("SELECT ts FROM Main1 LIMIT 3", "LIMIT"),
         ("SELECT ts FROM Main1 UNION SELECT ts FROM Main2", "UNION ALL"),
-        ("SELECT count(DISTINCT len) FROM Main1 [RANGE 1 minute]", "DISTINCT"),
+        ("SELECT median(DISTINCT len) FROM Main1 [RANGE 1 minute]", "DISTINCT fits"),
+        ("SELECT count(*) FROM Main1 [RANGE 1 minute] LIMIT 3", "needs an ORDER BY"),
+        ("SELECT count(*) AS n FROM Main1 [RANGE 1 minute] ORDER BY n", "needs a LIMIT"),
+        ("SELECT count(*) AS n FROM Main1 [RANGE 1 minute] ORDER BY n LIMIT 0", "LIMIT must be positive"),
+        (
+            "SELECT count(*) AS n FROM Main1 [RANGE 1 minute] ORDER BY n LIMIT 1 EMIT EARLY EVERY 1 second",
+            "in versions",
+        ),
+        ("SELECT count(*) AS n FROM Main1 EMIT EARLY EVERY 1 second", "needs a window"),
+        ("SELECT ts FROM Main1 EMIT EARLY EVERY 1 second", "EMIT EARLY needs a window"),
+        ("SELECT count(*) FROM Main1 [RANGE ALL, RATTR ts, SLIDE 1 ROW, SATTR row_num]", "possible are"),
+        ("SELECT count(*) FROM Main1 [SESSION 5 seconds, SLIDE 1 minute]", "possible are"),
+        ("SELECT count(*) FROM Main1 [SESSION 5 seconds, ORIGIN '2024-01-01']", "ORIGIN does not fit"),
+        ("SELECT count(*) FROM Main1 [SESSION 5 seconds, WITH EMPTY]", "WITH EMPTY: possible for"),
+        (
+            "SELECT count(*) FROM Main1 [RANGE ALL, SLIDE 1 minute, LATE REVISE FOR 1 minute]",
+            "LATE REVISE: possible for",
+        ),
+        ("SELECT count(*) FROM Main1 [SESSION 5 seconds] EMIT EARLY EVERY 1 second", "EMIT EARLY.*possible for"),
+        ("SELECT count(*) FROM Main1 [RANGE 1 minute, LATE REVISE]", "LATE REVISE FOR 1 HOUR"),
+        ("SELECT count(*) FROM Main1 [RANGE 1 minute, LATE MAYBE]", "LATE needs one of DROP, ERROR, SIDE, REVISE"),
+        ("SELECT count(*) FROM Main1 [RANGE 1 minute, TIME ZONE 'Mars/Base']", "unknown time zone"),
+        ("SELECT count(*) FROM Main1 [RANGE 1 minute, WITHOUT PARTIAL]", "ORIGIN"),
+        ("SELECT count(*) FROM Main1 [RANGE 1 minute, GENEROUS, CONSISTENT]", "not both"),
+        ("SELECT count(*) FROM Main1 [RANGE 1 minute, ORIGIN 'soon']", "does not fit"),
+        ("SELECT quantile(len, 2) FROM Main1 [RANGE 1 minute]", "a share from 0 to 1"),
+        ("SELECT top_k(len) FROM Main1 [RANGE 1 minute]", "a number of values"),
+        ("SELECT heavy_hitters(len, srcIP) FROM Main1 [RANGE 1 minute]", "takes numbers after its argument"),
+        ("SELECT count(*) FILTER (WHERE max(len) > 1) FROM Main1 [RANGE 1 minute]", "FILTER cannot contain aggregates"),
     ],
 )
 def test_what_has_no_operator_yet_says_so(query, message, tables):
@@ -174,3 +231,96 @@ def test_explain_names_map_side_exchange_and_shard(tables):
     text = wr.sql("SELECT srcIP, count(*) AS n FROM Main1 [RANGE 2 MINUTES, SLIDE 1 MINUTE] GROUP BY srcIP", **tables)
     assert "WindowAggregate [RANGE 2 minutes, SLIDE 1 minute, WA ts] by srcIP: count(*) AS n" in text.explain()
     assert "promises 3 seconds behind the greatest ts" in text.explain()
+
+
+# -- what a window has besides its shape -------------------------------------------------------------------------------
+def plan_of(query, tables):
+    node = wr.sql(query, **tables).node
+    while not isinstance(node, WindowAggregate):
+        node = node.input
+    return node
+
+
+def test_all_options_of_a_clause():
+    tables = {"Main1": wr.stream([{"ts": dt.datetime(2024, 1, 1, tzinfo=dt.UTC)}], progress="ts")}
+    clause = "[RANGE 2 minutes, SLIDE 1 minute, ORIGIN '2024-01-01 00:00:30', TIME ZONE 'Asia/Tokyo', WITHOUT PARTIAL, "
+    node = plan_of(
+        f"SELECT count(*) AS n FROM Main1 {clause} LATE REVISE FOR 1 hour, GENEROUS] EMIT EARLY EVERY 10 SECONDS",
+        tables,
+    )
+    expected = Options("revise", True, 3600 * 10**6, False, False, 10 * 10**6, "Asia/Tokyo")
+    assert node.options == expected
+    assert node.window.origin == 1704067230 * 10**6
+    assert list(node.schema) == ["window_start", "window_end", "n", "version", "status"]
+
+
+def test_early_results_can_follow_any_part_of_a_query(tables):
+    for query in (
+        "SELECT count(*) [RANGE 1 minute] FROM Main1 EMIT EARLY EVERY 1 second",
+        "SELECT count(*) FROM Main1 [RANGE 1 minute] EMIT EARLY EVERY 1 second",
+        "SELECT count(*) FROM Main1 [RANGE 1 minute] WHERE len > 1 EMIT EARLY EVERY 1 second",
+        "SELECT srcIP, count(*) FROM Main1 [RANGE 1 minute] GROUP BY srcIP EMIT EARLY EVERY 1 second",
+        "SELECT count(*) FROM Main1 [RANGE 1 minute] GROUP BY srcIP HAVING count(*) > 1 EMIT EARLY EVERY 1 second",
+    ):
+        assert plan_of(query, tables).options == Options(early=10**6)
+
+
+def test_plans_of_sql_and_python_are_the_same(tables, numbered):
+    pairs = [
+        ("[RANGE ALL, SLIDE 1 minute]", numbered.landmark("1 minute")),
+        ("[RANGE 4 ROWS, SLIDE 2 ROWS, WITH EMPTY]", numbered.rows(4, 2).with_empty()),
+        ("[RANGE 4 ROWS, PA srcIP]", numbered.rows(4, partition_by="srcIP")),
+        ("[RANGE 5 s, RATTR ts, SLIDE 2 ROWS, SATTR rank(ts)]", numbered.each_row("5 seconds", 2)),
+        ("[RANGE 5 s, RATTR ts, SLIDE 2 ROWS, SATTR row_num]", numbered.each_row("5 seconds", 2, by="row_num")),
+        (
+            "[RANGE 5 s, RATTR ts, SLIDE 1 ROW, SATTR rank(ts), PA srcIP]",
+            numbered.each_row("5 s", partition_by="srcIP"),
+        ),
+        ("[SESSION 5 s, LATE SIDE]", numbered.session("5 seconds").late("side")),
+        ("[TUMBLING 5 s, LATE ERROR]", numbered.window("5 seconds").late("error")),
+        ("[TUMBLING 5 s, LATE REVISE FOR 1 m]", numbered.window("5 seconds").late("revise", keep="1 minute")),
+    ]
+    for clause, windowed in pairs:
+        assert (
+            plan_of(f"SELECT max(len) AS top FROM Main1 {clause}", {"Main1": numbered})
+            == windowed.agg(top=wr.max("len")).node
+        )
+
+
+def test_groups_by_the_progressing_attribute_need_no_window():
+    """Q2-1: ts is in minutes, and a promise closes each of its values."""
+    rows = [{"srcIP": "a", "ts": 1}, {"srcIP": "a", "ts": 1}, {"srcIP": "b", "ts": 1}, {"srcIP": "a", "ts": 2}]
+    main = wr.stream(rows, progress="ts")
+    found = wr.sql("SELECT srcIP, ts, count(*) AS n FROM Main1 GROUP BY srcIP, ts HAVING ts < 3", Main1=main).collect()
+    assert found.columns == ["srcIP", "ts", "n"]
+    assert sorted(found.rows()) == [("a", 1, 2), ("a", 2, 1), ("b", 1, 1)]
+
+
+def test_top_talkers_of_each_window():
+    rows = [{"t": t, "k": k} for k, count in (("a", 3), ("b", 2), ("c", 2), ("d", 1)) for t in range(count)]
+    rows += [{"t": 10, "k": "d"}]
+    query = "SELECT k, count(*) AS n FROM s [TUMBLING 10] GROUP BY k HAVING n > 0 ORDER BY n DESC, k DESC LIMIT 2"
+    found = wr.sql(query, s=wr.stream(rows, progress="t")).collect()
+    assert found.rows() == [("a", 0, 10, 3), ("c", 0, 10, 2), ("d", 10, 20, 1)]
+    ties = wr.stream(rows, progress="t").window(10).group_by("k").agg(n=wr.count()).top(2, "n", descending=False)
+    assert ties.collect().rows() == [("b", 0, 10, 2), ("d", 0, 10, 1), ("d", 10, 20, 1)]
+
+
+def test_filter_distinct_and_expressions_over_aggregates():
+    rows = [{"t": 0, "x": 1}, {"t": 1, "x": 1}, {"t": 2, "x": 4}, {"t": 3, "x": None}]
+    query = """SELECT count(*) FILTER (WHERE x > 1) AS big, sum(x) FILTER (WHERE t > 0) AS later,
+    count(DISTINCT x) AS kinds, sum(DISTINCT x) + max(x) AS mixed, avg(DISTINCT x) AS mean,
+    first(x) || '-' || last(x, true) AS ends FROM s [TUMBLING 10]"""
+    found = wr.sql(query, s=wr.stream(rows, progress="t")).collect().drop("window_start", "window_end")
+    assert found.rows() == [(1, 5, 2, 9, 2.5, "1-4")]
+
+
+def test_user_defined_aggregates_in_sql():
+    longest = wr.aggregate("longest", lambda s: s, lambda a, b: max(a, b, key=len), len, state="STRING", result="INT")
+    s = wr.stream([{"t": 0, "w": "ab"}, {"t": 1, "w": "abc"}, {"t": 7, "w": None}], progress="t")
+    query = "SELECT longest(w) AS n, count(*) AS rows FROM s [TUMBLING 5]"
+    assert wr.sql(query, longest, s=s).collect().rows() == [(0, 5, 3, 2), (5, 10, None, 1)]
+    with pytest.raises(wr.QueryError, match="unknown function 'longest'"):
+        wr.sql(query, s=s)
+    with pytest.raises(wr.QueryError, match="there is an aggregate 'sum' already"):
+        wr.aggregate("sum", int, min, int, state="INT", result="INT")

@@ -55,14 +55,16 @@ def test_an_empty_batch_says_nothing():
 def test_values_before_1970_and_the_end():
     operator = Punctuate(5)
     assert operator.on_batch(0, batch([-100]))[1:] == [Punctuation(-105)]
-    assert operator.on_punctuation(0, Punctuation(END)) == [Punctuation(END)]
+    # Before the end it says how far the stream came: some windows have no other end.
+    assert operator.on_punctuation(0, Punctuation(END)) == [Punctuation(-100), Punctuation(END)]
     assert operator.on_batch(0, batch([10**15]))[1:] == []
 
 
 def test_promises_about_groups_pass():
     operator = Punctuate(0)
     operator.on_batch(0, batch([10]))
-    assert operator.on_punctuation(0, Punctuation(5, "a")) == [Punctuation(5, "a")]
+    assert operator.on_punctuation(0, Punctuation(15, "a")) == [Punctuation(15, "a")]
+    assert operator.on_punctuation(0, Punctuation(5, "a")) == []  # everyone is promised more
     assert operator.promised == 10
 
 

@@ -336,7 +336,7 @@ class ApproxQuantile(_Sketched):
 
     def lower(self, state: pl.DataFrame) -> pl.Series:
         share = float(self.parameters[0])
-        found = [None if s is None or s.is_empty() else s.get_quantile(share) for s in self._sketches(state)]
+        found = [None if s is None or s.is_empty() else s.get_quantile(share, True) for s in self._sketches(state)]
         return pl.Series(self.name, found, dtype=self.result)
 
 

@@ -85,6 +85,8 @@ class _Clause:
         sattr, rattr = self.clause.args.get("sattr"), self.clause.args.get("rattr")
         if sattr is None or rattr is None or not self.clause.args.get("slide"):
             raise self._refused("RATTR, SLIDE and SATTR belong together")
+        if self._is_all("range"):
+            raise self._refused("RANGE ALL cannot slide by rows", self._given("range"))
         by_rank = bool(self.clause.args.get("rank"))
         if not by_rank and sattr.name.lower() != ROW_NUM:
             raise self._refused(f"SATTR is {ROW_NUM} or rank({rattr.name})", sattr)

@@ -366,6 +366,13 @@ class _Grouped:
                 return _column(WINDOW_START, node)
             if isinstance(node, exp.Column) and node.name in self.aliases and node.name not in self.keys:
                 return self._over_results(self.aliases[node.name])
+            if isinstance(node, exp.Anonymous):
+                raise fail(
+                    node,
+                    f"unknown function {node.name!r}; aggregates are: {listing({*AGGREGATES, *self.planner.users})}; "
+                    "one of your own is made by wr.aggregate and given to wr.sql",
+                    self.planner.text,
+                )
             plain = unqualified(node)
             for name, key in self.keys.items():
                 if plain == key or (isinstance(plain, exp.Column) and plain.name.lower() == key.name.lower() != ""):

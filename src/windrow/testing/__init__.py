@@ -3,6 +3,7 @@
 from windrow.testing.crash import after_file, run_until
 from windrow.testing.oracle import oracle
 from windrow.testing.replay import Mismatch, compare, replay
+from windrow.testing.timeline import timeline
 from windrow.testing.transcripts import Transcript, load, run_batch, run_local, run_spark
 
 __all__ = [
@@ -17,4 +18,5 @@ __all__ = [
     "run_local",
     "run_spark",
     "run_until",
+    "timeline",
 ]

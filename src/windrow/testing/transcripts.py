@@ -11,8 +11,10 @@ steps:
   - end:
   - expect: [[a, 0, 10, 2], [a, 5, 15, 1]]
 ```
-``expect`` lists the rows released since the last one, in any order; ``counts`` checks rows_in, rows_bad, rows_late.
-A stream takes promises from ``punctuation`` steps, or has ``slack``. A transcript with ``error`` must be refused.
+``expect`` lists the rows released since the last one, in any order; ``late`` the late records; ``counts`` checks
+rows_in, rows_bad, rows_late and rows_revised. A stream takes promises from ``punctuation`` steps, or has ``slack``; it
+may have ``row_num`` and ``row_slack``. A transcript with ``error`` must be refused. On Spark the query is stopped half
+way and goes on from its checkpoint.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ import yaml
 
 from windrow.errors import DataError, WindrowError
 from windrow.hosts.local import LocalRun
+from windrow.hosts.spark.compile import late_rows, results
 from windrow.hosts.spark.exchange import METRICS
 from windrow.hosts.spark.schema import to_dataframe
 from windrow.language.builder import Stream, stream
@@ -84,6 +87,8 @@ class Transcript:
                 slack=slack,
                 punctuation=None if slack is not None else marker,
                 parse=options.get("parse"),
+                row_num=options.get("row_num"),
+                row_slack=options.get("row_slack", 0),
                 name=name,
             )
         return sql(self.query, **tables)
@@ -139,6 +144,9 @@ def run_local(transcript: Transcript) -> None:
             run.end()
         if "expect" in step:
             compare(run.results(), frame(step["expect"] or [], query.schema), f"{transcript.name}, step {number}")
+        if "late" in step:
+            expected = frame(step["late"] or [], query.plan().late_schema())
+            compare(run.late_rows(), expected, f"{transcript.name}, late rows up to step {number}")
         _check_counts(transcript, number, step, run.counts)
     left = run.results()
     if left.height:
@@ -161,32 +169,57 @@ def run_spark(transcript: Transcript, spark: SparkSession, folder: Path) -> None
     """Every step a micro-batch of a real streaming query."""
     if transcript.error is not None:
         return
-    moments = _write_files(transcript, folder)
-    query = transcript.build(_file_streams(transcript, spark, folder), MARKER)
-    by_batch: dict[int, list[pl.DataFrame]] = {}
-    counts = dict.fromkeys(("rows_in", "rows_bad", "rows_late"), 0)
-    history: dict[int, dict[str, int]] = {}
+    moments = _write_files(transcript, folder / "later")
+    out = _Output()
+    half = moments[-1] // 2 + 1 if moments[-1] > 0 else 0
+    for leg in (range(half), range(half, moments[-1] + 1)):  # the second goes on from the checkpoint of the first
+        for name in transcript.streams:
+            (folder / name).mkdir(exist_ok=True)
+            for batch in leg:
+                file = f"{batch:05d}.parquet"
+                (folder / "later" / name / file).rename(folder / name / file)
+        if leg:
+            query = transcript.build(_file_streams(transcript, spark, folder), MARKER)
+            out.run(query, folder / "checkpoint", any("late" in step for step in transcript.steps))
+    _check_micro_batches(transcript, query, moments, out)
 
-    def take(result: Any, batch: int) -> None:
-        by_batch.setdefault(batch, []).append(pl.DataFrame(result.toArrow()))
 
-    writer = query.to_spark().writeStream.foreachBatch(take).option("checkpointLocation", str(folder / "checkpoint"))
-    running = writer.trigger(availableNow=True).start()
-    running.awaitTermination()
-    for progress in running.recentProgress:
-        metrics: Any = (progress.observedMetrics or {}).get(METRICS)
-        for name in counts if metrics is not None else ():
-            counts[name] += metrics[name] or 0
-        history[progress.batchId] = dict(counts)
-    _check_micro_batches(transcript, query, moments, by_batch, history)
+class _Output:
+    """What came out of the micro-batches of a streaming query, over all its restarts."""
+
+    def __init__(self) -> None:
+        self.results: dict[int, list[pl.DataFrame]] = {}
+        self.late: dict[int, list[pl.DataFrame]] = {}
+        self.history: dict[int, dict[str, int]] = {}
+        self.counts = dict.fromkeys(("rows_in", "rows_bad", "rows_late", "rows_revised"), 0)
+
+    def run(self, query: Stream, checkpoint: Path, with_late: bool) -> None:
+        """Everything that is there now."""
+
+        def take(batch_frame: Any, batch: int) -> None:
+            if not with_late:
+                self.results.setdefault(batch, []).append(pl.DataFrame(batch_frame.toArrow()))
+                return
+            batch_frame.persist()  # else the micro-batch would be computed twice
+            for kept, part in ((self.results, results(batch_frame)), (self.late, late_rows(batch_frame))):
+                kept.setdefault(batch, []).append(pl.DataFrame(part.toArrow()))
+            batch_frame.unpersist()
+
+        writer = query.to_spark(with_late=with_late).writeStream.foreachBatch(take)
+        running = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+        running.awaitTermination()
+        for progress in running.recentProgress:
+            metrics: Any = (progress.observedMetrics or {}).get(METRICS)
+            for name in self.counts if metrics is not None else ():
+                self.counts[name] += metrics[name] or 0
+            self.history[progress.batchId] = dict(self.counts)
 
 
 def _check_micro_batches(
     transcript: Transcript,
     query: Stream,
     moments: list[int],
-    by_batch: Mapping[int, list[pl.DataFrame]],
-    history: Mapping[int, Mapping[str, int]],
+    out: _Output,
 ) -> None:
     empty = pl.DataFrame(schema=query.schema)
     done = -1
@@ -195,12 +228,17 @@ def _check_micro_batches(
         if "expect" in step:
             if "end" in _since(transcript.steps, number) and _has_slack(transcript):
                 return  # only a promise ends a stream, and slack makes none
-            frames = [f for b in range(done + 1, batch + 1) for f in by_batch.get(b, [])]
+            frames = [f for b in range(done + 1, batch + 1) for f in out.results.get(b, [])]
             found = pl.concat([empty, *(f.cast(empty.schema) for f in frames)])
             compare(found, frame(step["expect"] or [], query.schema), f"{transcript.name} on Spark, step {number}")
             done = batch
+        if "late" in step:
+            none = pl.DataFrame(schema=query.plan().late_schema())
+            late = [f.cast(none.schema) for b in range(batch + 1) for f in out.late.get(b, [])]  # type: ignore[arg-type]
+            expected = frame(step["late"] or [], none.schema)
+            compare(pl.concat([none, *late]), expected, f"{transcript.name} on Spark, late rows up to step {number}")
         markers = sum(len(s.get("punctuation") or {}) for s in transcript.steps[: number + 1])
-        counted = {**history.get(batch, {})}
+        counted = {**out.history.get(batch, {})}
         counted["rows_in"] = counted.get("rows_in", 0) - markers
         _check_counts(transcript, number, step, counted)
 

@@ -1,0 +1,77 @@
+"""Every window aggregation of the thesis over generated packets, each checked against the slow and obvious answer."""
+
+import random
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+
+import windrow as wr
+from windrow.testing import oracle
+
+HERE = Path(__file__).parent
+QUERIES = {file.stem: file.read_text() for file in sorted(HERE.glob("Q*.sql"))}
+PACKETS = {"Main": 1050, "M": 300, "Main1": 300, "Main2": 300, "Control": 12, "packets": 300, "M1": 300}
+BEGIN, SPAN, SLACK = datetime(2024, 1, 1, 10), 600, 20  # seconds
+IN_MINUTES = {"Q2-1"}  # here ts is an integer that counts minutes
+
+
+def packets(link: str, count: int) -> pl.DataFrame:
+    """Packets of a link as they arrive: each is delayed by up to SLACK seconds, and n numbers the arrivals."""
+    rng = random.Random(link)
+    sent = [rng.randrange(SPAN) for _ in range(count)]
+    rows = []
+    for n, ts in enumerate(sorted(sent, key=lambda t: t + rng.uniform(0, SLACK))):
+        size = rng.choice([40, 52, 576, 1500])
+        rows.append(
+            {
+                "srcIP": f"202.101.0.{min(rng.randrange(5) for _ in range(3))}",
+                "srcPort": rng.randrange(1024, 65536),
+                "destIP": f"202.102.0.{rng.randrange(4)}",
+                "destPort": rng.choice([53, 80, 443]),
+                "len": size,
+                "length": size,
+                "ts": BEGIN + timedelta(seconds=ts),
+                "n": n,
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def links(number: str, count: dict[str, int] = PACKETS) -> dict[str, wr.Stream]:
+    """The links as streams, for the query of this number."""
+    frames = {link: packets(link, c) for link, c in count.items()}
+    slack: str | int = f"{SLACK} seconds"
+    if number in IN_MINUTES:
+        minute = (pl.col("ts") - BEGIN).dt.total_minutes()
+        frames, slack = {link: frame.with_columns(ts=minute) for link, frame in frames.items()}, 1
+    return {link: wr.stream(f, progress="ts", slack=slack, row_num="n", name=link) for link, f in frames.items()}
+
+
+def answer(query: wr.Stream, size: int = 50) -> pl.DataFrame:
+    """The results, with the packets pushed in small batches from all links in turn."""
+    run = query.run()
+    frames = {link: source.data for link, source in query.sources.items()}
+    for start in range(0, max(f.height for f in frames.values()), size):
+        for link, frame in frames.items():
+            run.push(link, frame[start : start + size])
+    return run.end().results()
+
+
+def main() -> bool:
+    """Ask every query, print how it went, and say whether one was wrong."""
+    wrong = False
+    for number, sql in QUERIES.items():
+        query = wr.sql(sql, **links(number))
+        found, expected = answer(query), oracle(query)
+        right = found.columns == expected.columns and sorted(found.rows(), key=repr) == sorted(
+            expected.rows(), key=repr
+        )
+        wrong = wrong or not right
+        print(f"{number} {found.height:5} rows {'right' if right else 'WRONG'}")
+    return wrong
+
+
+if __name__ == "__main__" and main():
+    sys.exit(1)
