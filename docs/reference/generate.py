@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (the lines of Markdown tables are long)
 """Writes the pages of docs/reference/aggregates from the table below. Run it after a change of an aggregate:
 
 python docs/reference/generate.py
@@ -26,7 +27,7 @@ ROW = '{{"t": {}, "x": {}}}'
 
 @dataclass(frozen=True)
 class Spec:
-    """One page. ``x`` holds the values of the example's column; ``query`` and ``call`` are the same in two languages."""
+    """One page. ``x``: the values of the example's column; ``query`` and ``call``: the same in two languages."""
 
     file: str
     title: str
@@ -89,7 +90,8 @@ DISTINCT over several columns is refused. For many values there is
 [approx_count_distinct](approx-count-distinct.md).
 
 ```python
-print(wr.sql("SELECT sum(DISTINCT x) AS total, avg(DISTINCT x) AS mean FROM s [TUMBLING 10, WA t]", s=s).collect().rows())
+query = "SELECT sum(DISTINCT x) AS total, avg(DISTINCT x) AS mean FROM s [TUMBLING 10, WA t]"
+print(wr.sql(query, s=s).collect().rows())
 ```
 """,
     ),
@@ -333,8 +335,8 @@ print(abs(n - 10_000) / 10_000 < 0.05)
         x=NUMBERS,
         query="SELECT approx_quantile(x, 0.5) AS middle",
         call='middle=wr.approx_quantile("x", 0.5)',
-        more="""The sketch draws random numbers, so above a few hundred values two runs can differ within the bound. Below that
-it is exact, apart from taking one of two neighbours.
+        more="""The sketch draws random bits, so above a few hundred values two runs can differ, within the bound. Below that the
+result is the value at that place in the order, without going between two values.
 
 ```python
 many = wr.stream(pl.DataFrame({"t": range(20_000), "x": range(20_000)}), progress="t")
@@ -482,7 +484,8 @@ print(pl.DataFrame(rows))
 In SQL:
 
 ```python
-print(wr.sql("{query}", s=s).collect())
+query = "{query}"
+print(wr.sql(query, s=s).collect())
 ```
 
 In Python:

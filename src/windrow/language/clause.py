@@ -10,7 +10,7 @@ from windrow.hosts.local import value
 from windrow.language.dialect import WindowClause, WindowLength
 from windrow.language.lengths import check_zone, length, policy
 from windrow.logical.expressions import fail, visible
-from windrow.logical.nodes import PROGRESSING, Node, Shape, progressing
+from windrow.logical.nodes import PROGRESSING, Node, Shape, arrival, progressing
 from windrow.operators.options import Options
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
@@ -75,11 +75,15 @@ class _Clause:
     def _row_window(self, found: set[str]) -> Shape:
         self._only(found, {"range", "slide", "wa", "pa"})
         wa = self.clause.args.get("wa")
-        if wa is not None and wa.name.lower() != ROW_NUM:
+        if wa is not None and not self._numbers(wa):
             raise self._refused(f"a window of ROWS slides over {ROW_NUM}", wa)
         size = self._count("range")
         step = self._count("slide") if "slide" in found else size
         return Partitioned(size, step) if "pa" in found else RowSliding(size, step)
+
+    def _numbers(self, attribute: exp.Expr) -> bool:
+        """Whether this is row_num, or the column that stands for it."""
+        return attribute.name.lower() in {ROW_NUM, *(c.lower() for c in arrival(self.node)[-1:])}
 
     def _slide_by_tuple(self) -> Shape:
         sattr, rattr = self.clause.args.get("sattr"), self.clause.args.get("rattr")
@@ -88,9 +92,9 @@ class _Clause:
         if self._is_all("range"):
             raise self._refused("RANGE ALL cannot slide by rows", self._given("range"))
         by_rank = bool(self.clause.args.get("rank"))
-        if not by_rank and sattr.name.lower() != ROW_NUM:
+        if not by_rank and not self._numbers(sattr):
             raise self._refused(f"SATTR is {ROW_NUM} or rank({rattr.name})", sattr)
-        if by_rank and sattr.name != rattr.name:
+        if by_rank and sattr.name.lower() != rattr.name.lower():
             raise self._refused("the slide must rank the attribute that RANGE is over", sattr)
         size = self._length("range", rattr)
         return SlideByTuple(size, self._count("slide"), "rank" if by_rank else "row_num")

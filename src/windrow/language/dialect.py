@@ -90,13 +90,14 @@ class WindrowParser(SparkParser):
         return this
 
     def _at_table_union(self) -> bool:
-        """``FROM a UNION b``, where standard SQL would have a query on the right."""
-        if self._curr.token_type != TokenType.UNION or self._next is None:
+        """``FROM a UNION b`` or ``FROM a UNION (b UNION c)``, where standard SQL would have a query on the right."""
+        if self._curr.token_type != TokenType.UNION:
             return False
-        after = self._next
-        if after.token_type == TokenType.ALL and self._index + 2 < len(self._tokens):
-            after = self._tokens[self._index + 2]
-        return after.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
+        after = self._index + 1
+        while after < len(self._tokens) and self._tokens[after].token_type in (TokenType.ALL, TokenType.L_PAREN):
+            after += 1
+        named = (TokenType.VAR, TokenType.IDENTIFIER)
+        return after < len(self._tokens) and self._tokens[after].token_type in named
 
     def _parse_stream_window(self) -> WindowClause:
         clause = WindowClause()

@@ -160,7 +160,9 @@ class _Planner:
         return united([self._table(t) for t in trees]), clauses[-1] if clauses else None
 
     def _table(self, tree: exp.Expr) -> Node:
-        if isinstance(tree, exp.Subquery):
+        if isinstance(tree, (exp.Subquery, exp.Paren)):
+            if isinstance(tree.this, (exp.Table, exp.Paren)):  # tables in parentheses, as in FROM (a UNION b)
+                return united([self._table(t) for t in (tree.this, *(tree.this.args.get(UNIONED) or []))])
             return self.query(tree.this)
         if not isinstance(tree, exp.Table) or not isinstance(tree.this, exp.Identifier):
             raise fail(tree, "expected a table or a query after FROM", self.text)
@@ -194,8 +196,14 @@ class _Planner:
     def _groups_by_progress(self, select: exp.Select, node: Node) -> bool:
         """GROUP BY the progressing attribute closes by itself: each value is a window of length one."""
         group = select.args.get("group")
-        named = [t.name.lower() for t in group.expressions if isinstance(t, exp.Column)] if group is not None else []
-        return node.progress is not None and node.progress.lower() in named
+        aliases = {i.alias: i.this for i in select.expressions if isinstance(i, exp.Alias)}
+        for tree in group.expressions if group is not None and node.progress is not None else ():
+            if isinstance(tree, exp.Literal) and tree.is_int and 0 < int(tree.name) <= len(select.expressions):
+                tree = select.expressions[int(tree.name) - 1].unalias()
+            tree = aliases.get(tree.name, tree) if isinstance(tree, exp.Column) else tree
+            if isinstance(tree, exp.Column) and tree.name.lower() == str(node.progress).lower():
+                return True
+        return False
 
     def _plain(self, select: exp.Select, items: list[exp.Expr], node: Node) -> Node:
         grouping = [t for p in ("group", "having") if (t := select.args.get(p)) is not None]
@@ -336,7 +344,7 @@ class _Grouped:
             dtype_of(resolved, self.input.schema, self.planner.text)
             same = next((a for a, t in aliases.items() if unqualified(t) == resolved), None)
             if self.clause is None and resolved == exp.column(self.input.progress or ""):
-                self.instant = name
+                self.instant = self.input.progress
                 continue
             keys[same or (resolved.name if isinstance(resolved, exp.Column) else name) or f"key{len(keys)}"] = resolved
         return keys
@@ -446,11 +454,11 @@ class _Grouped:
         """
         if versioned:
             columns = [*columns, *((c, exp.column(c)) for c in (VERSION, STATUS) if c not in dict(columns))]
-        if self.clause is None:
-            return columns
         names = [n for n, _ in columns]
         if twice := {n for n in names if names.count(n) > 1}:
             raise QueryError(f"output columns need different names; given twice: {listing(twice)}")
+        if self.clause is None:
+            return columns
         bounds = (WINDOW_START, WINDOW_END)
         if any(e.name in bounds for _, e in columns if isinstance(e, exp.Column)):
             return columns

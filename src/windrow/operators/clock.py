@@ -15,6 +15,8 @@ from windrow.windows.tuples import Ints
 
 EPOCH = datetime(1970, 1, 1)
 MICRO = timedelta(microseconds=1)
+DAY = 86_400_000_000
+FAR = 60_000_000_000_000_000  # microseconds, about 1900 years; a datetime ends 8000 years after 1970, or 2000 before
 HORIZON = timedelta(hours=26)  # no clock is ever put back by more
 
 
@@ -63,6 +65,8 @@ def wall_promise(value: int, zone: str) -> int:
     if value in (START, END):
         return value
     tz = ZoneInfo(zone)
+    if abs(value) > FAR:  # beyond the calendar of the zone: no clock is a whole day off
+        return value - DAY
     now = (EPOCH + value * MICRO).replace(tzinfo=UTC)
     shown = now.astimezone(tz).replace(tzinfo=None)
     if now.astimezone(tz).utcoffset() == (now + HORIZON).astimezone(tz).utcoffset():

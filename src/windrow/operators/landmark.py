@@ -12,7 +12,7 @@ from windrow.operators.chunks import CHUNK, Chunks
 from windrow.operators.operator import PANE, Batch, Item
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.ranges import merged, windows_of
-from windrow.operators.released import Released, clipped, locating
+from windrow.operators.released import Released, check_amount, clipped, locating
 from windrow.progress import END, START, Punctuation
 from windrow.windows import Landmark
 from windrow.windows.tuples import Ints
@@ -86,6 +86,7 @@ class Running(Released):
             entries = entries.with_columns(pl.lit(0, pl.UInt32).alias("@group"))
         entries = self._combined(entries, ("@group", PANE)).sort("@group", PANE)
         first = max(first, int(entries[PANE].min())) if not settled else first  # type: ignore[arg-type]
+        check_amount((last - first) * groups.height, "a landmark window")
         most = max(1, CELLS // groups.height)
         return [
             self._block(entries, groups, low, min(low + most, last))

@@ -14,7 +14,7 @@ from windrow.operators.operator import PANE, WID, Batch, Item, Side
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.panes import pane_length
 from windrow.operators.ranges import merged, windows_of
-from windrow.operators.released import STATUS, VERSION, clipped, locating, spread
+from windrow.operators.released import STATUS, VERSION, check_amount, clipped, locating, spread
 from windrow.operators.slide import slide
 from windrow.operators.sliding import SlidingAggregate, rows_in
 from windrow.operators.versions import Versions
@@ -177,6 +177,7 @@ class Paned(SlidingAggregate):
         groups = _first_of(pl.concat(frames), self.keys)
         upto = self.closed if self.closed != END else max(self.marks["greatest"] // self.step, before)
         first = np.maximum(groups[FIRST].to_numpy(), before)
+        check_amount(int(np.maximum(upto - first.astype(object), 0).sum()), "WITH EMPTY")
         wids, source = spread(first, np.full(len(first), upto))
         every = self._keyed(groups, source, wids)
         there = [i.select(*self.keys, "window_end") for i in items if isinstance(i, pl.DataFrame)]

@@ -25,12 +25,22 @@ WINDOWS, LATE_BY, LATE_ROWS = (
     "late_by",
     "rows",
 )  # of a late record: how many windows, how late, how many rows
+MOST_AT_ONCE = 20_000_000  # results of one promise where windows need no rows to have one
 LIMIT = 1 << 62  # START and END times a window's step leave 64 bits; nothing real is beyond this
 
 
 def clipped(value: int) -> int:
     """The value, or the nearest one that still leaves room for arithmetic in 64 bits."""
     return max(-LIMIT, min(LIMIT, value))
+
+
+def check_amount(results: int, what: str) -> None:
+    """Refuse a promise so far ahead that windows without rows of their own would fill the memory."""
+    if results > MOST_AT_ONCE:
+        raise ResultError(
+            f"{what}: one promise passes {results:,} results, more than {MOST_AT_ONCE:,}. A progress value or marker is "
+            "far in the future (to end a stream, do not promise the end of time), or SLIDE is too small"
+        )
 
 
 def late_schema(columns: dict[str, pl.DataType], bound: pl.DataType) -> dict[str, pl.DataType]:

@@ -106,10 +106,9 @@ def compare(found: pl.DataFrame, expected: pl.DataFrame, where: str = "") -> Non
     if found.columns != expected.columns:
         raise Mismatch(f"{where}: columns {found.columns} instead of {expected.columns}")
     left, right = _sorted(found), _sorted(expected)
-    missing = [r for r in right if not _in(r, left)] if len(left) < 2000 else []
-    extra = [r for r in left if not _in(r, right)] if len(right) < 2000 else []
-    pairs_differ = any(not _same(a, b) for a, b in zip(left, right, strict=False))
-    if len(left) != len(right) or pairs_differ:
+    if len(left) != len(right) or any(not _same(a, b) for a, b in zip(left, right, strict=False)):
+        missing = [r for r in right if not _in(r, left)] if len(left) < 2000 else []
+        extra = [r for r in left if not _in(r, right)] if len(right) < 2000 else []
         raise Mismatch(
             f"{where}: {len(left)} rows instead of {len(right)}; missing {missing[:5]}, not expected {extra[:5]}"
         )

@@ -234,7 +234,7 @@ def _check_micro_batches(
             done = batch
         if "late" in step:
             none = pl.DataFrame(schema=query.plan().late_schema())
-            late = [f.cast(none.schema) for b in range(batch + 1) for f in out.late.get(b, [])]  # type: ignore[arg-type]
+            late = [f.cast(none.schema) for b in range(batch + 1) for f in out.late.get(b, [])]
             expected = frame(step["late"] or [], none.schema)
             compare(pl.concat([none, *late]), expected, f"{transcript.name} on Spark, late rows up to step {number}")
         markers = sum(len(s.get("punctuation") or {}) for s in transcript.steps[: number + 1])
