@@ -173,8 +173,8 @@ print(words.window(range=10).agg(least=wr.min("x"), greatest=wr.max("x")).collec
         nothing="NULL; the sample ones (divided by n - 1) are NULL for one value, too",
         state=NUMBER,
         x=("2", "4", "None", "4", "6"),
-        query="SELECT var_samp(x) AS v, var_pop(x) AS vp, stddev(x) AS s, stddev_pop(x) AS sp",
-        call='v=wr.var("x"), vp=wr.var_pop("x"), s=wr.stddev("x"), sp=wr.stddev_pop("x")',
+        query="SELECT var_samp(x) AS v, var_pop(x) AS vp, stddev(x) AS sd",
+        call='v=wr.var("x"), vp=wr.var_pop("x"), sd=wr.stddev("x")',
         more="""Count, mean and squared distances are merged in a way that does not cancel. The last bits can depend on the
 order in which partials meet.
 """,
