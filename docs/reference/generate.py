@@ -435,9 +435,10 @@ except wr.ResultError as error:
     print(error)
 ```
 
+The operator that calls `lift` is [lift](../../operators/lift.md).
+
 On Spark the functions are sent to the workers with cloudpickle. Functions that you define in a module of your own must be
-importable there. A checkpoint knows an aggregate by its name and types: change the name when you change what a state
-means.
+importable there. A checkpoint knows an aggregate by its name: change the name when you change what a state means.
 """
 
 

@@ -18,10 +18,13 @@ def explain(
     slack: sources.SlackOption = None,
     punctuation: sources.PunctuationOption = None,
     parse: sources.ParseOption = None,
+    row_num: sources.RowNumOption = None,
+    row_slack: sources.RowSlackOption = None,
     shards: Annotated[int | None, typer.Option(help="Parts of the state; default: one per core.")] = None,
 ) -> None:
     """Show the logical plan, and the physical plan with map side, exchange and shards, in words."""
     text = sources.read_query(query)
     with sources.spark_session() as spark:
-        built = sources.query(text, source, sources.Options(progress, slack, punctuation, parse), spark, 1)
+        options = sources.Options(progress, slack, punctuation, parse, row_num, row_slack)
+        built = sources.query(text, source, options, spark, 1)
         typer.echo(built.explain(shards=shards))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +19,7 @@ from windrow.errors import QueryError, WindrowError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 EXAMPLES = (
     "Example: windrow run top.sql --source packets=parquet:data/packets --progress ts --slack '3 seconds' "
@@ -34,9 +35,15 @@ def run(
     slack: sources.SlackOption = None,
     punctuation: sources.PunctuationOption = None,
     parse: sources.ParseOption = None,
+    row_num: sources.RowNumOption = None,
+    row_slack: sources.RowSlackOption = None,
     sink: Annotated[str, typer.Option(help="console, parquet:DIR or jsonl:FILE.")] = "console",
     bad_rows: Annotated[
         str | None, typer.Option(help="Where bad rows go with their reason: parquet:DIR or jsonl:FILE.")
+    ] = None,
+    late_rows: Annotated[
+        str | None,
+        typer.Option(help="Where late records go: parquet:DIR or jsonl:FILE. The rows themselves under LATE SIDE."),
     ] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Where progress and state are kept; without it a run cannot be continued.")
@@ -54,10 +61,14 @@ def run(
     side = kept.with_name(kept.name + "-bad-rows")
     for folder in (kept, side):
         checkpoints.check(folder)
-    options = sources.Options(progress, slack, punctuation, parse)
+    options = sources.Options(progress, slack, punctuation, parse, row_num, row_slack)
     with sources.spark_session(shards) as spark:
         built = sources.query(text, source, options, spark, max_files)
-        started = [("results", _start(built.to_spark(shards), sink, kept, once))]
+        if late_rows is None:
+            started = [("results", _start(built.to_spark(shards), sink, kept, once))]
+        else:
+            both = built.to_spark(shards, with_late=True)
+            started = [("results", _writer(both, kept, once).foreachBatch(Both(sink, late_rows)).start())]
         if bad_rows is not None:
             started.append(("bad rows", _start(built.bad_rows(), bad_rows, side, once)))
         total = _finish(started)
@@ -79,20 +90,53 @@ def _finish(started: list[tuple[str, StreamingQuery]]) -> Totals:
             running.stop()
 
 
-def _start(frame: DataFrame, sink: str, checkpoint: Path, once: bool) -> StreamingQuery:
+class Both:
+    """For ``foreachBatch``: the results and the late records of a micro-batch, each to a sink of its own.
+
+    Both are of one query: two would have other micro-batches, and so disagree on what is late.
+    """
+
+    def __init__(self, sink: str, late: str) -> None:
+        self.results = batch_sink(sink)
+        self.late = batch_sink(late)
+
+    def __call__(self, frame: DataFrame, batch: int) -> None:
+        from windrow.hosts.spark.compile import late_rows, results
+
+        frame.persist()  # computed once
+        self.results(results(frame), batch)
+        self.late(late_rows(frame), batch)
+        frame.unpersist()
+
+
+def batch_sink(sink: str) -> Callable[[DataFrame, int], None]:
+    """What writes a micro-batch, so that writing it again changes nothing."""
+    from windrow.sinks.jsonl import JsonLines
+    from windrow.sinks.parquet import ParquetBatches
+
     kind, _, path = sink.partition(":")
-    writer = frame.writeStream.option("checkpointLocation", str(checkpoint)).outputMode("append")
-    writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime="0 seconds")
     match kind:
         case "console":
-            return writer.foreachBatch(_show).start()
+            return _show
+        case "parquet" if path:
+            return ParquetBatches(path)
+        case "jsonl" if path:
+            return JsonLines(path)
+    raise QueryError(f"unknown sink {sink!r}; there are: console, parquet:DIR, jsonl:FILE")
+
+
+def _writer(frame: DataFrame, checkpoint: Path, once: bool) -> DataStreamWriter:
+    writer = frame.writeStream.option("checkpointLocation", str(checkpoint)).outputMode("append")
+    return writer.trigger(availableNow=True) if once else writer.trigger(processingTime="0 seconds")
+
+
+def _start(frame: DataFrame, sink: str, checkpoint: Path, once: bool) -> StreamingQuery:
+    kind, _, path = sink.partition(":")
+    writer = _writer(frame, checkpoint, once)
+    match kind:
         case "parquet" if path:
             return writer.format("parquet").option("path", path).start()
-        case "jsonl" if path:
-            from windrow.sinks.jsonl import JsonLines
-
-            return writer.foreachBatch(JsonLines(path)).start()
-    raise QueryError(f"unknown sink {sink!r}; there are: console, parquet:DIR, jsonl:FILE")
+    return writer.foreachBatch(batch_sink(sink)).start()
 
 
 def _show(frame: DataFrame, batch: int) -> None:

@@ -40,6 +40,15 @@ ParseOption = Annotated[
 ]
 
 
+RowNumOption = Annotated[
+    list[str] | None,
+    typer.Option("--row-num", help="The column that numbers the rows, or PARTITION,POSITION; NAME=.. for one source."),
+]
+RowSlackOption = Annotated[
+    list[str] | None, typer.Option("--row-slack", help="How far rows can be out of that order; NAME=.. for one source.")
+]
+
+
 @dataclass(frozen=True)
 class Options:
     """Per-source options as given on the command line."""
@@ -48,8 +57,10 @@ class Options:
     slack: list[str] | None = None
     punctuation: list[str] | None = None
     parse: list[str] | None = None
+    row_num: list[str] | None = None
+    row_slack: list[str] | None = None
 
-    def of(self, name: str) -> dict[str, str | None]:
+    def of(self, name: str) -> dict[str, Any]:
         """The options of one source."""
         progress = _pick(self.progress, name)
         if progress is None:
@@ -59,7 +70,19 @@ class Options:
             "slack": _pick(self.slack, name),
             "punctuation": _pick(self.punctuation, name),
             "parse": _pick(self.parse, name),
+            "row_num": _columns(_pick(self.row_num, name)),
+            "row_slack": _whole(_pick(self.row_slack, name)),
         }
+
+
+def _columns(given: str | None) -> tuple[str, ...] | None:
+    return tuple(c.strip() for c in given.split(",")) if given else None
+
+
+def _whole(given: str | None) -> int:
+    if given is not None and not given.isdigit():
+        raise QueryError(f"--row-slack {given!r} is not a number of rows")
+    return int(given or 0)
 
 
 def _pick(values: list[str] | None, name: str) -> str | None:
@@ -81,7 +104,7 @@ def query(text: str, sources: list[str], options: Options, spark: SparkSession, 
         name, kind, path = parts(given)
         given_options = options.of(name)
         data = reader(spark, kind, path, max_files)
-        tables[name] = stream(data, name=name, **given_options)  # type: ignore[arg-type]
+        tables[name] = stream(data, name=name, **given_options)
     return sql(text, **tables)
 
 

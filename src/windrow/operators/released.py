@@ -38,8 +38,8 @@ def check_amount(results: int, what: str) -> None:
     """Refuse a promise so far ahead that windows without rows of their own would fill the memory."""
     if results > MOST_AT_ONCE:
         raise ResultError(
-            f"{what}: one promise passes {results:,} results, more than {MOST_AT_ONCE:,}. A progress value or marker is "
-            "far in the future (to end a stream, do not promise the end of time), or SLIDE is too small"
+            f"{what}: one promise passes {results:,} results, more than {MOST_AT_ONCE:,}. A progress value or marker "
+            "is far in the future (to end a stream, do not promise the end of time), or SLIDE is too small"
         )
 
 

@@ -1,21 +1,42 @@
-"""What Spark's Parquet sink has committed: files of unfinished or repeated micro-batches do not count."""
+"""Parquet folders, exactly once: what has been committed, and a folder per micro-batch for several outputs at once."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
 
 import polars as pl
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
 LOG = "_spark_metadata"
+BATCH, DONE = "batch=", "_SUCCESS"
+
+
+class ParquetBatches:
+    """For ``foreachBatch``: each micro-batch has a folder ``batch=N``, which a repetition of it replaces.
+
+    Spark's own Parquet sink takes one output of a query; this takes any of several.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def __call__(self, frame: DataFrame, batch: int) -> None:
+        frame.write.mode("overwrite").parquet(str(self.path / f"{BATCH}{batch:08d}"))
 
 
 def committed_files(folder: str | Path) -> list[Path]:
-    """The files that belong to the result, by Spark's own log of the sink.
+    """The files that belong to the result, by Spark's own log of the sink, or by micro-batches that are complete.
 
     Anything that reads the folder with Spark sees the same; a plain listing would also see leftovers of a crash.
     """
+    if not (Path(folder) / LOG).exists():
+        done = sorted(p.parent for p in Path(folder).glob(f"{BATCH}*/{DONE}"))
+        return [file for part in done for file in sorted(part.glob("*.parquet"))]
     logs = [p for p in (Path(folder) / LOG).glob("*") if p.name.split(".")[0].isdigit()]
     files: dict[str, Path] = {}
     for log in sorted(logs, key=lambda p: int(p.name.split(".")[0])):

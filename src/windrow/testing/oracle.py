@@ -170,8 +170,9 @@ def _empty(node: WindowAggregate, rows: list[Row], keys: list[str], found: list[
     last = max((window.closed_below(r[at] + node.by_rows) for r in rows), default=0)
     there = {(bounds, tuple(_key(v) for v in key)) for bounds, key, _ in found}
     added: list[Any] = []
-    for group in {tuple(_key(r[k]) for k in keys): tuple(r[k] for k in keys) for r in rows}.values():
-        own = [r[at] for r in rows if tuple(_key(r[k]) for k in keys) == tuple(_key(v) for v in group)]
+    inside = [r for r in rows if window.wids(Tuple(r[at]))]  # rows in gaps are in no window
+    for group in {tuple(_key(r[k]) for k in keys): tuple(r[k] for k in keys) for r in inside}.values():
+        own = [r[at] for r in inside if tuple(_key(r[k]) for k in keys) == tuple(_key(v) for v in group)]
         for w in range(min((a - window.origin) // window.slide for a in own), last):
             bounds = (window.start(w), window.end(w))
             if (bounds, tuple(_key(v) for v in group)) not in there:
