@@ -65,13 +65,14 @@ class Gate:
             told = [max(promised, self.promises.for_group(s)) for s in rows[SOURCE].to_list()]
             by = np.array(told, np.int64) - at
         start = self.bounds.column(WINDOW_START, ends if starts is None else starts)
+        whole = isinstance(self.window, Sliding) and not self.generous  # then it misses its open windows, too
         return (
             rows.select(pl.col(ROW))
             .unnest(ROW)
             .with_columns(
                 start if starts is not None else pl.lit(None, start.dtype).alias(WINDOW_START),
                 self.bounds.column(WINDOW_END, ends),
-                pl.Series(WINDOWS, missed if self.generous or isinstance(self.window, Landmark) else last - first),
+                pl.Series(WINDOWS, last - first if whole else missed),
                 pl.Series(LATE_BY, by),
                 pl.lit(1, pl.Int64).alias(LATE_ROWS),
             )
