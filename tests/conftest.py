@@ -1,6 +1,11 @@
 """One Spark session for all tests that need one: it costs ten seconds to start."""
 
+import sys
+from pathlib import Path
+
 import pytest
+
+sys.path.append(str(Path(__file__).parent / "operators"))  # harness and replays, for whoever wants them
 
 
 @pytest.fixture(scope="session")
