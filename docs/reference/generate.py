@@ -287,8 +287,8 @@ SQL's `percentile_cont`: of 1, 1, 4, 8 the place 1.5 is halfway from 1 to 4. For
         x=WORDS,
         query="SELECT heavy_hitters(x, 0.4) AS heavy",
         call='heavy=wr.heavy_hitters("x", 0.4)',
-        more="""The share is the number that was written: 0.4 of 5 rows is 2 rows, without rounding. FILTER makes the other
-rows NULL, so the share is still of all rows; put the condition into WHERE to take it of the rest. For many values there is
+        more="""The share is the number that was written: 0.4 of 5 rows is 2 rows, without rounding. With FILTER
+the share is of the values that pass it and are not NULL. For many values there is
 [approx_heavy_hitters](approx-heavy-hitters.md).
 """,
     ),

@@ -210,6 +210,13 @@ def test_errors_underline_the_text(query, message, underlined, tables):
         ("SELECT count(*) FROM Main1 [RANGE 1 minute, WITHOUT PARTIAL]", "ORIGIN"),
         ("SELECT count(*) FROM Main1 [RANGE 1 minute, GENEROUS, CONSISTENT]", "not both"),
         ("SELECT count(*) FROM Main1 [RANGE 1 minute, ORIGIN 'soon']", "does not fit"),
+        ("SELECT count(*) FROM Main1 [RANGE 1 minute, ORIGIN 1.5]", "not an origin"),
+        ("SELECT count(*) FROM Main1 [ROWS 2, ORIGIN 1]", "ORIGIN does not fit"),
+        ("SELECT count(*) FROM Main1 [ROWS 2, LATE REVISE FOR 10 MINUTES]", "a number of ROWS"),
+        ("SELECT count(*) FROM Main1 [RANGE 1 minute, TIME ZONE 'UTC', TIME ZONE 'UTC']", "given twice"),
+        ("SELECT count(*) AS n FROM Main1 [RANGE 1 minute] ORDER BY n NULLS LAST LIMIT 1", "NULLs come first"),
+        ("SELECT count(*) FROM Main1 [RANGE 1 minute] SORT BY count", "SORT BY"),
+        ("SELECT approx_count_distinct(len, 0.05) FROM Main1 [RANGE 1 minute]", "accuracy is not supported"),
         ("SELECT quantile(len, 2) FROM Main1 [RANGE 1 minute]", "a share from 0 to 1"),
         ("SELECT top_k(len) FROM Main1 [RANGE 1 minute]", "a number of values"),
         ("SELECT heavy_hitters(len, srcIP) FROM Main1 [RANGE 1 minute]", "takes numbers after its argument"),
@@ -324,3 +331,11 @@ def test_user_defined_aggregates_in_sql():
         wr.sql(query, s=s)
     with pytest.raises(wr.QueryError, match="there is an aggregate 'sum' already"):
         wr.aggregate("sum", int, min, int, state="INT", result="INT")
+
+
+def test_a_share_under_a_filter_is_of_the_rows_that_pass():
+    rows = [{"t": 0, "k": k} for k in "abcb"]
+    query = "SELECT heavy_hitters(k, 0.5) FILTER (WHERE k < 'b') AS h, heavy_hitters(k, 0.5) AS g FROM s [TUMBLING 5]"
+    found = wr.sql(query, s=wr.stream(rows, progress="t")).collect()
+    assert found["h"].to_list() == [[{"value": "a", "count": 1}]]
+    assert found["g"].to_list() == [[{"value": "b", "count": 2}]]

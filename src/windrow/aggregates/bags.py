@@ -33,7 +33,7 @@ class Bag(Part):
     def lift(self) -> list[pl.Expr]:
         values = pl.col(self.arg).drop_nulls()
         if self.dtype.is_float():
-            values = values + 0.0  # of the two zeros, which are equal, the positive one
+            values = pl.when(values == 0).then(pl.lit(0.0, self.dtype)).otherwise(values)  # of the two zeros this one
         ones = values.is_null().cast(INT64) + 1
         return [values.alias(self.columns[0]), ones.alias(self.columns[1])]
 

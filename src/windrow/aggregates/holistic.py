@@ -22,6 +22,11 @@ def fraction(parameters: tuple[Parameter, ...]) -> bool:
     return len(parameters) == 1 and 0 <= parameters[0] <= 1
 
 
+def of_all(parameters: tuple[Parameter, ...], arg: str | None) -> str:
+    """The state column that a share is of: all rows, or with a second parameter (FILTER) the values not NULL."""
+    return ROWS if len(parameters) == 1 else f"n:{arg}"
+
+
 def no_nulls(lists: pl.Series) -> pl.Series:
     """Empty lists instead of NULL."""
     return lists.to_frame().select(pl.all().fill_null(pl.lit([], lists.dtype))).to_series()
@@ -222,14 +227,14 @@ class HeavyHitters(_Ranked):
 
     @classmethod
     def check(cls, parameters: tuple[Parameter, ...]) -> bool:
-        return fraction(parameters)
+        return fraction(parameters[:1]) and len(parameters) <= 2
 
     def parts(self) -> tuple[Part, ...]:
-        return (*super().parts(), rows())
+        return (*super().parts(), rows(), counted(self._arg()))
 
     def lower(self, state: pl.DataFrame) -> pl.Series:
         share = Fraction(self.parameters[0])
-        totals = state.select(pl.col(ROWS).alias("total")).with_row_index("@i")
+        totals = state.select(pl.col(of_all(self.parameters, self.arg)).alias("total")).with_row_index("@i")
         entries = self._entries(state).join(totals, on="@i", how="left")
         heavy = pl.col("n").cast(pl.Int128) * share.denominator >= pl.col("total").cast(pl.Int128) * share.numerator
         return self._listed(state, entries.filter(heavy), None)
@@ -353,7 +358,7 @@ class ApproxHeavyHitters(_Sketched):
 
     @classmethod
     def check(cls, parameters: tuple[Parameter, ...]) -> bool:
-        return fraction(parameters)
+        return fraction(parameters[:1]) and len(parameters) <= 2
 
     @property
     def result(self) -> pl.DataType:
@@ -366,7 +371,10 @@ class ApproxHeavyHitters(_Sketched):
         from datasketches import frequent_items_error_type
 
         kind = frequent_items_error_type.NO_FALSE_NEGATIVES
-        least = [-(-total * Fraction(self.parameters[0]) // 1) for total in state[ROWS].to_list()]
+        least = [
+            -(-total * Fraction(self.parameters[0]) // 1)
+            for total in state[of_all(self.parameters, self.arg)].to_list()
+        ]
         found = []
         for sketch, threshold in zip(self._sketches(state), least, strict=True):
             # The sketch tells those whose upper bound is above a threshold; ours is "at least".

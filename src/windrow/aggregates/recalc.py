@@ -66,7 +66,7 @@ def fold(function: str, arg: str | None, rows: Iterable[Row], call: Call | None 
         ordered = sorted(given, key=lambda row: (row["@t"], nan_last(row[arg])))
         return BY_PROGRESS[function]([row[arg] for row in ordered])
     assert call is not None
-    return WITH_PARAMETER[function](values, call.parameters[0], len(rows))
+    return WITH_PARAMETER[function](values, call.parameters[0], len(rows if len(call.parameters) == 1 else values))
 
 
 def _sum(values: list[Any]) -> Any:

@@ -18,6 +18,7 @@ from windrow.language.functions import AggregateExpr
 from windrow.language.lengths import Length, check_zone, length
 from windrow.logical import expressions
 from windrow.logical.nodes import (
+    OF_ROWS,
     PROGRESSING,
     WINDOW_END,
     AggregateCall,
@@ -398,4 +399,6 @@ class Windowed:
         argument = None if aggregate.argument is None else self.stream._resolved(aggregate.argument)
         if aggregate.condition is not None:
             argument = where(argument, self.stream._resolved(aggregate.condition))
-        return AggregateCall(name, aggregate.function, argument, aggregate.parameters, aggregate.user)
+        of_values = (1,) if aggregate.condition is not None and aggregate.function in OF_ROWS else ()
+        parameters = (*aggregate.parameters, *of_values)
+        return AggregateCall(name, aggregate.function, argument, parameters, aggregate.user)

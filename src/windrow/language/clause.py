@@ -74,6 +74,8 @@ class _Clause:
 
     def _row_window(self, found: set[str]) -> Shape:
         self._only(found, {"range", "slide", "wa", "pa"})
+        if (origin := self.clause.args.get("origin")) is not None:
+            raise self._refused("windows of ROWS begin with the first row: ORIGIN does not fit here", origin)
         wa = self.clause.args.get("wa")
         if wa is not None and not self._numbers(wa):
             raise self._refused(f"a window of ROWS slides over {ROW_NUM}", wa)
@@ -103,11 +105,11 @@ class _Clause:
         given = self.clause.args.get("origin")
         if given is None:
             return 0
-        at = given.name if given.is_string else int(given.name)
         try:
+            at = given.name if given.is_string else int(given.name)
             return value(at, self._attribute(self.clause.args.get("wa")), "ORIGIN")
-        except QueryError as error:
-            raise fail(given, str(error), self.sql) from None
+        except (QueryError, ValueError) as error:
+            raise fail(given, f"not an origin: {error}", self.sql) from None
 
     def parts(self) -> list[exp.Expr]:
         """The columns of PA."""
@@ -135,6 +137,8 @@ class _Clause:
 
     def _length_of(self, given: WindowLength, what: str, rows: bool) -> int:
         unit = given.args.get("unit")
+        if rows and unit is not None and unit.name.upper() not in ROWS:
+            raise fail(given, f"{what} of a window of ROWS is a number of ROWS", self.sql)
         text = given.name if rows else f"{given.name} {unit.name if unit is not None else ''}".strip()
         try:
             return length(text, pl.Int64() if rows else self._attribute(None), what)

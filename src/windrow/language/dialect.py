@@ -115,7 +115,9 @@ class WindrowParser(SparkParser):
 
     def _parse_window_parameter(self, clause: WindowClause) -> None:
         word = self._curr.text.upper()
-        name = {"WATTR": "wa", "ROWS": "range"}.get(word, word.lower())
+        name = {"WATTR": "wa", "ROWS": "range", "TIME": "zone", "WITH": "empty", "WITHOUT": "whole"}.get(
+            word, word.lower()
+        )
         if word not in PARAMETERS:
             self.raise_error(f"Unknown window parameter {self._curr.text}; there are: {', '.join(PARAMETERS)}")
             return

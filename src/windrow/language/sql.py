@@ -19,6 +19,7 @@ from windrow.language.dialect import CLAUSE, EMIT, UNIONED, WindowClause, Windro
 from windrow.language.functions import UserFunction, number
 from windrow.logical.expressions import dtype_of, fail, resolve, visible
 from windrow.logical.nodes import (
+    OF_ROWS,
     WINDOW_END,
     WINDOW_START,
     AggregateCall,
@@ -59,11 +60,15 @@ FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.ArrayAgg: "collect_list",
     exp.ArrayUniqueAgg: "collect_set",
 }
+KNOWN_ARGUMENTS = {"this", "expressions", "quantile", "big_int", "nulls_excluded"}
 DISTINCT = {"count": "count_distinct", "sum": "sum_distinct", "avg": "avg_distinct", "min": "min", "max": "max"}
 DISTINCT |= {"collect_list": "collect_set", "collect_set": "collect_set"}
 REFUSED = {  # parts of a SELECT that mean something, but that nothing here runs yet
     "joins": "joins",
     "offset": "OFFSET",
+    "sort": "SORT BY",
+    "cluster": "CLUSTER BY",
+    "distribute": "DISTRIBUTE BY",
     "distinct": "SELECT DISTINCT",
     "windows": "named windows",
     "qualify": "QUALIFY",
@@ -325,7 +330,12 @@ class _Grouped:
         tree = term.this if isinstance(term, exp.Ordered) else term
         if isinstance(tree, exp.Literal) and tree.is_int and 0 < int(tree.name) <= len(self.items):
             tree = self.items[int(tree.name) - 1].unalias()
-        return self._over_results(tree), bool(term.args.get("desc"))
+        down = bool(term.args.get("desc"))
+        if bool(term.args.get("nulls_first")) == down:
+            raise fail(
+                term, "NULLs come first, and last with DESC: another place for them has no operator", self.planner.text
+            )
+        return self._over_results(tree), down
 
     def _keys(self) -> dict[str, exp.Expr]:
         """GROUP BY: columns, expressions, or names and positions of the select list."""
@@ -423,6 +433,7 @@ class _Grouped:
         if condition is not None:
             self.planner._no_aggregates(condition, "FILTER")
             resolved = where(resolved, self.planner._resolved(condition, self.input))
+            parameters += (1,) if function in OF_ROWS else ()
         key = f"{function}({'*' if resolved is None else resolved.sql('spark')}, {parameters})"
         if key not in self.calls:
             inner = [] if argument is None else [c.name for c in argument.find_all(exp.Column)]
@@ -440,6 +451,8 @@ class _Grouped:
         else:
             extra = [tree.args.get("quantile")] if tree.args.get("quantile") is not None else []
             given = [tree.this, *extra]
+            if odd := [n for n, v in tree.args.items() if v and n not in KNOWN_ARGUMENTS]:
+                raise fail(tree, f"{function}() with {listing(odd)} is not supported", self.planner.text)
         parameters = []
         for parameter in given[1:]:
             if not (isinstance(parameter, exp.Literal) and not parameter.is_string):

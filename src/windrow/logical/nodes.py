@@ -19,6 +19,8 @@ from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByT
 Shape = Sliding | Landmark | RowSliding | Partitioned | SlideByTuple | Session
 WINDOW_START, WINDOW_END = "window_start", "window_end"
 PROGRESSING = "a timestamp, date or integer"
+# Shares of all rows; with a second parameter, which FILTER gives them, of the values that are not NULL.
+OF_ROWS = ("heavy_hitters", "approx_heavy_hitters")
 
 
 @dataclass(frozen=True)
@@ -295,7 +297,7 @@ def _check_attribute(node: Node, window: Shape) -> None:
         if len(numbered) > 1 and not isinstance(window, Partitioned):
             raise PlanError(
                 f"rows are numbered by {' and '.join(numbered)}: rows of different partitions have no common order. "
-                "Use PA with a key whose rows are in one partition, or a column that numbers all rows"
+                "Use a window of ROWS with PA and a key whose rows are in one partition, or one column for all rows"
             )
     if not isinstance(window, (RowSliding, Partitioned)) and node.progress is None:
         raise PlanError(
@@ -331,7 +333,8 @@ def _check_options(node: Node, window: Shape, options: Options) -> None:
         raise PlanError("a time to keep windows belongs to LATE REVISE only")
     if options.empty and options.versioned:
         raise PlanError("WITH EMPTY together with EMIT EARLY or LATE REVISE has no operator: use one of them")
-    if not options.partial and not isinstance(window, (RowSliding, Partitioned)) and not getattr(window, "origin", 0):
+    numbers = isinstance(window, (RowSliding, Partitioned)) or node.schema[node.progress or ""].is_integer()
+    if not options.partial and not numbers and not getattr(window, "origin", 0):
         raise PlanError("WITHOUT PARTIAL needs a beginning: give the window an ORIGIN")
     if options.zone is not None and not (
         isinstance(window, (Sliding, Landmark))

@@ -1,4 +1,4 @@
-"""Every aggregate on a real Spark, streaming with a restart and batch, and what users' functions and policies do there."""
+"""Every aggregate on a real Spark, streaming with a restart and batch; users' functions and policies there."""
 
 import os
 import random
