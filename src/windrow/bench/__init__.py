@@ -2,7 +2,8 @@
 
 from windrow.bench.experiment import Experiment, Outcome
 from windrow.bench.spark_sliding import SPARK_SLIDING
+from windrow.bench.window_types import WINDOW_TYPES
 
-EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (SPARK_SLIDING,)}
+EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (SPARK_SLIDING, WINDOW_TYPES)}
 
 __all__ = ["EXPERIMENTS", "Experiment", "Outcome"]
