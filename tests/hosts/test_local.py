@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import windrow as wr
+from windrow.testing.replay import latest
 
 DAY = {"d": pl.Date(), "x": pl.Int64()}
 
@@ -55,3 +56,23 @@ def test_windows_end_at_the_origin(origin):
     rows = [{"t": datetime(2024, 3, 5, 12), "k": 1}]
     windowed = wr.stream(rows, progress="t").window(range="1 day", origin=origin)
     assert windowed.agg(n=wr.count()).collect()["window_end"].to_list() == [datetime(2024, 3, 6, 6)]
+
+
+@pytest.mark.parametrize("generous", [False, True])
+@pytest.mark.parametrize("policy", ["drop", "side", "revise"])
+def test_good_late_and_bad_rows_add_up_under_each_policy(policy, generous):
+    """Tumbling windows count each good row once: what was read is in a result, late, or bad."""
+    s = wr.stream(pl.DataFrame(schema={"t": pl.Int64}), progress="t", slack=5, name="s")
+    keep = 70 if policy == "revise" else None
+    query = s.window(10).late(policy, generous=generous, keep=keep).agg(n=wr.count())
+    run, released = query.run(), []
+    for batch in ([1, 12, None], [3, 40, 7], [2, 33, 35, None], [36, 90, 61], [22, 88, 5]):
+        run.push("s", pl.DataFrame({"t": batch}, schema={"t": pl.Int64}))
+        released.append(run.results())
+    released.append(run.end().results())
+    counted = latest(pl.concat(released), query)["n"].sum()
+    dropped = run.late_rows()["rows"].sum()
+    assert run.counts["rows_in"] == 16 == counted + dropped + run.counts["rows_bad"]
+    assert run.counts["rows_late"] == dropped + run.counts["rows_revised"] > 0
+    assert (run.counts["rows_revised"] > 0) == (policy == "revise")
+    assert run.counts["rows_bad"] == 2
