@@ -12,7 +12,7 @@ from windrow.operators.chunks import CHUNK, Chunks
 from windrow.operators.operator import PANE, Batch, Item
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.ranges import merged, windows_of
-from windrow.operators.released import Released, check_amount, clipped, locating
+from windrow.operators.released import Released, check_amount, clipped, locating, numbered
 from windrow.progress import END, START, Punctuation
 from windrow.windows import Landmark
 from windrow.windows.tuples import Ints
@@ -76,14 +76,8 @@ class Running(Released):
         settled = [f.with_columns(pl.lit(clipped(START)).alias(PANE)) for f in self.totals.below(1)]
         if not fresh and not settled:
             return []
-        entries = pl.concat([*settled, *fresh])
-        groups = (
-            entries.select(self.keys or [pl.lit(0).alias("@one")]).unique(maintain_order=True).with_row_index("@group")
-        )
-        if self.keys:
-            entries = entries.join(groups, on=list(self.keys), how="left", nulls_equal=True)
-        else:
-            entries = entries.with_columns(pl.lit(0, pl.UInt32).alias("@group"))
+        entries = numbered(pl.concat([*settled, *fresh]), self.keys)
+        groups = entries.select("@group", *self.keys).unique("@group").sort("@group")
         entries = self._combined(entries, ("@group", PANE)).sort("@group", PANE)
         first = max(first, int(entries[PANE].min())) if not settled else first  # type: ignore[arg-type]
         check_amount((last - first) * groups.height, "a landmark window")

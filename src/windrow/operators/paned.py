@@ -14,7 +14,7 @@ from windrow.operators.operator import PANE, WID, Batch, Item, Side
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.panes import pane_length
 from windrow.operators.ranges import merged, windows_of
-from windrow.operators.released import STATUS, VERSION, check_amount, clipped, locating, spread
+from windrow.operators.released import STATUS, VERSION, check_amount, clipped, locating, numbered, spread
 from windrow.operators.slide import slide
 from windrow.operators.sliding import SlidingAggregate, rows_in
 from windrow.operators.versions import Versions
@@ -221,12 +221,8 @@ class Paned(SlidingAggregate):
             yield from self._windows(panes, first, last)
 
     def _windows(self, panes: Batch, first: int, last: int) -> Iterator[Batch]:
-        if self.keys:
-            groups = panes.select(self.keys).unique(maintain_order=True).with_row_index("@group")
-            panes = panes.join(groups, on=list(self.keys), how="left", nulls_equal=True)
-        else:
-            groups = pl.DataFrame({"@group": [0]}, schema={"@group": pl.UInt32})
-            panes = panes.with_columns(pl.lit(0, pl.UInt32).alias("@group"))
+        panes = numbered(panes, self.keys)
+        groups = panes.select("@group", *self.keys).unique("@group").sort("@group")
         if not self.aggregates.numbers:
             yield self._ranges(panes, groups, first, last)
             return

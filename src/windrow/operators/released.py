@@ -172,6 +172,14 @@ class Released:
         return sum(store.state_bytes() for store in self.stores.values())
 
 
+def numbered(frame: Batch, keys: Sequence[str], name: str = "@group") -> Batch:
+    """A number per distinct value of some columns, NULL among them."""
+    if not keys:
+        return frame.with_columns(pl.lit(0, pl.UInt32).alias(name))
+    groups = frame.select(keys).unique(maintain_order=True).with_row_index(name)
+    return frame.join(groups, on=list(keys), how="left", nulls_equal=True)
+
+
 def spread(first: Ints, last: Ints) -> tuple[Ints, Ints]:
     """Every value of the ranges [first, last), and the number of the range that it is from."""
     count = np.maximum(last - first, 0)

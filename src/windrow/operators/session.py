@@ -11,7 +11,7 @@ from windrow.aggregates import Partials
 from windrow.operators.chunks import CHUNK, Chunks
 from windrow.operators.operator import PROGRESS, Batch, Item
 from windrow.operators.options import PLAIN, Options
-from windrow.operators.released import LIMIT, Released
+from windrow.operators.released import LIMIT, Released, numbered
 from windrow.progress import END, Punctuation
 from windrow.windows import Session
 
@@ -86,14 +86,7 @@ class Sessions(Released):
 
     def _joined(self, runs: Batch) -> Batch:
         """Runs less than the gap apart as one."""
-        groups = (
-            runs.select(self.keys or [pl.lit(0).alias("@one")]).unique(maintain_order=True).with_row_index("@group")
-        )
-        if self.keys:
-            runs = runs.join(groups, on=list(self.keys), how="left", nulls_equal=True)
-        else:
-            runs = runs.with_columns(pl.lit(0, pl.UInt32).alias("@group"))
-        runs = runs.sort("@group", FIRST)
+        runs = numbered(runs, self.keys).sort("@group", FIRST)
         group, first, last = (runs[c].to_numpy() for c in ("@group", FIRST, PROGRESS))
         new = np.ones(len(first), bool)
         new[1:] = (group[1:] != group[:-1]) | (first[1:] - last[:-1] >= self.window.gap)

@@ -13,7 +13,7 @@ from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW, Chunks
 from windrow.operators.operator import PROGRESS, Batch, Item
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.ranges import merged, windows_of
-from windrow.operators.released import LIMIT, Released, locating
+from windrow.operators.released import LIMIT, Released, locating, numbered
 from windrow.progress import END, Punctuation
 from windrow.windows import SlideByTuple
 from windrow.windows.tuples import Ints
@@ -85,7 +85,7 @@ class SlidByTuple(Released):
         return [*items, Punctuation(limit if limit == END else self.bounds.value(limit))]
 
     def _windows(self, entries: Batch, before: int) -> list[Batch]:
-        entries = _numbered(_numbered(entries, self.keys, "@group"), self.parts, "@part")
+        entries = numbered(numbered(entries, self.keys), self.parts, "@part")
         entries = entries.sort("@group", PROGRESS)
         ids = self._ids(entries.filter(pl.col(PROGRESS) >= before))
         if not ids.height:
@@ -150,14 +150,6 @@ class SlidByTuple(Released):
                 wakes.append(int(live) + 1)  # type: ignore[arg-type]
                 break
         return min(wakes)
-
-
-def _numbered(frame: Batch, keys: Sequence[str], name: str) -> Batch:
-    """A number per distinct value of some columns."""
-    if not keys:
-        return frame.with_columns(pl.lit(0, pl.UInt32).alias(name))
-    groups = frame.select(keys).unique(maintain_order=True).with_row_index(name)
-    return frame.join(groups, on=list(keys), how="left", nulls_equal=True)
 
 
 def _place(ids: Batch, part: Ints, at: Ints) -> Ints:

@@ -165,13 +165,13 @@ def run_batch(transcript: Transcript, spark: SparkSession | None = None) -> None
     compare(query.collect(), frame(rows, query.schema), f"{transcript.name}, as a batch")
 
 
-def run_spark(transcript: Transcript, spark: SparkSession, folder: Path) -> None:
-    """Every step a micro-batch of a real streaming query."""
+def run_spark(transcript: Transcript, spark: SparkSession, folder: Path, restart: bool = True) -> None:
+    """Every step a micro-batch of a real streaming query, which is stopped and started again half way."""
     if transcript.error is not None:
         return
     moments = _write_files(transcript, folder / "later")
     out = _Output()
-    half = moments[-1] // 2 + 1 if moments[-1] > 0 else 0
+    half = moments[-1] // 2 + 1 if moments[-1] > 0 and restart else 0
     for leg in (range(half), range(half, moments[-1] + 1)):  # the second goes on from the checkpoint of the first
         for name in transcript.streams:
             (folder / name).mkdir(exist_ok=True)

@@ -164,6 +164,15 @@ class BatchShards:
         yield pa.RecordBatch.from_pylist([], schema=ARROW)
 
 
+def decoded(batches: Iterator[pa.RecordBatch], kinds: tuple[int, ...]) -> Iterator[tuple[int, pl.DataFrame]]:
+    """The frames of some kinds of exchange rows."""
+    for batch in batches:
+        blobs = batch.column("blob")
+        for i, kind in enumerate(batch.column("kind").to_pylist()):
+            if kind in kinds:
+                yield kind, decode(blobs[i].as_py(), "a result")
+
+
 class Decoder:
     """Result blobs to rows."""
 
@@ -171,12 +180,8 @@ class Decoder:
         self.schema = schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            kinds = batch.column("kind").to_numpy()
-            blobs = batch.column("blob")
-            for i in (kinds == RESULT).nonzero()[0]:
-                frame = decode(blobs[int(i)].as_py(), "a result")
-                yield from frame.to_arrow().cast(self.schema).to_batches()
+        for _kind, frame in decoded(batches, (RESULT,)):
+            yield from frame.to_arrow().cast(self.schema).to_batches()
         yield pa.RecordBatch.from_pylist([], schema=self.schema)
 
 
@@ -187,12 +192,8 @@ class BothDecoder:
         self.schema = schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            kinds = batch.column("kind").to_numpy()
-            blobs = batch.column("blob")
-            for i in range(len(kinds)):
-                if kinds[i] in (RESULT, LATE):
-                    yield self._rows(decode(blobs[i].as_py(), "a result"), RESULTS if kinds[i] == RESULT else LATE_ROWS)
+        for kind, frame in decoded(batches, (RESULT, LATE)):
+            yield self._rows(frame, RESULTS if kind == RESULT else LATE_ROWS)
         yield pa.RecordBatch.from_pylist([], schema=self.schema)
 
     def _rows(self, frame: pl.DataFrame, column: str) -> pa.RecordBatch:

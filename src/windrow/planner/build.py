@@ -1,24 +1,15 @@
-"""Logical plan to physical plan: pipelines of stateless steps, and stages that hold state.
-
-A stage is one window aggregation. Every path that leads to it is a pipeline; selections, projections and the pane
-level commute with the union, so each path runs them before rows meet. A host decides where pipelines and stages run:
-in one graph, or before and after an exchange.
-"""
+"""Logical plan to physical plan."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
-from sqlglot import exp
 
 from windrow.aggregates import Partials, make
-from windrow.errors import PlanError
-from windrow.graph import Graph
 from windrow.logical.expressions import dtype_of, translate
 from windrow.logical.nodes import (
     WINDOW_END,
@@ -36,104 +27,25 @@ from windrow.logical.nodes import (
 )
 from windrow.operators import (
     Admit,
-    Bucket,
     Gate,
-    Instants,
     Lift,
-    Meld,
-    Paned,
-    Panes,
-    PartitionedRows,
     Punctuate,
     Retract,
-    Running,
     Select,
-    Sessions,
-    SlidByTuple,
     WallClock,
-    Wid,
 )
 from windrow.operators import Project as ProjectOperator
 from windrow.operators import Top as TopOperator
 from windrow.operators.admit import Unmarked, physical
 from windrow.operators.clock import Bounds
 from windrow.operators.gate import ROW
-from windrow.operators.operator import PROGRESS, Operator
+from windrow.operators.operator import PROGRESS
 from windrow.operators.released import late_schema
 from windrow.operators.slide_by_tuple import ROW_NUM, nth
 from windrow.operators.sourced import SOURCE
-from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
-
-ALGORITHMS = ("paned", "wid")
-
-
-@dataclass(frozen=True, eq=False)
-class Step:
-    """One operator of a plan: made anew for each graph, described for ``explain``."""
-
-    name: str
-    make: Callable[[], Operator]
-    says: str
-
-
-@dataclass(frozen=True, eq=False)
-class Pipeline:
-    """Stateless steps from a source, or from the results of a stage. ``by_rows``: ``@t`` is the number of a row."""
-
-    source: Scan | Stage
-    steps: tuple[Step, ...] = ()
-    by_rows: bool = False
-
-    def then(self, *steps: Step) -> Pipeline:
-        return replace(self, steps=self.steps + steps)
-
-
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """A window aggregation: ``inputs`` end in what ``steps`` take; ``keys`` say which rows must meet."""
-
-    inputs: tuple[Pipeline, ...]
-    keys: tuple[str, ...]
-    steps: tuple[Step, ...]
-    algorithm: str
-    number: int = 0
-    late: tuple[tuple[str, pl.DataType], ...] = ()  # the columns of its late records
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What a host runs. ``schema`` is the result's, in order."""
-
-    logical: Node
-    outputs: tuple[Pipeline, ...]
-    schema: dict[str, pl.DataType]
-
-    def stages(self) -> list[Stage]:
-        """All stages, inner ones first."""
-        return list(dict.fromkeys(s for pipeline in self.outputs for s in _stages(pipeline)))
-
-    def late_schema(self) -> dict[str, pl.DataType]:
-        """The columns of the late records of all stages."""
-        found: dict[str, pl.DataType] = {}
-        for stage in self.stages():
-            for name, dtype in stage.late:
-                if found.setdefault(name, dtype) != dtype:
-                    raise PlanError(f"late rows of two windows have a column {name!r} of different types: rename one")
-        return found
-
-    def needed(self) -> dict[str, list[str]]:
-        """For each source the columns that the query reads."""
-        found: dict[str, set[str]] = {}
-        _collect(self.logical, set(self.schema), found)
-        return {s.name: [c for c in s.schema if c in found[s.name]] for s in self.scans()}
-
-    def leaves(self) -> list[Pipeline]:
-        """The pipelines that begin at a source, in the order in which ``graph`` numbers its inputs."""
-        return list(_leaves(self.outputs))
-
-    def scans(self) -> list[Scan]:
-        """The sources in the same order."""
-        return [leaf.source for leaf in self.leaves() if isinstance(leaf.source, Scan)]
+from windrow.planner.plan import Pipeline, Plan, Stage, Step, stages_of
+from windrow.planner.shapes import SHAPES
+from windrow.windows import Partitioned, RowSliding, SlideByTuple, Sliding
 
 
 def plan(node: Node) -> Plan:
@@ -213,7 +125,7 @@ def _progress_of_results(node: WindowAggregate) -> Step:
 def _stage(node: WindowAggregate) -> Stage:
     """The stage of a window aggregation: what runs before the exchange, and after it."""
     prepared, aggregates, extra_steps = _prepared(node)
-    shape = _SHAPES[type(node.window)](node, aggregates)
+    shape = SHAPES[type(node.window)](node, aggregates)
     wall = [_wall_clock(node.options.zone)] if node.options.zone is not None else []
     ready = (*wall, *extra_steps)
     needs = arrival(node.input) if isinstance(node.window, SlideByTuple) and _by_number(node.window) else ()
@@ -228,7 +140,7 @@ def _stage(node: WindowAggregate) -> Stage:
         pipelines = [p.then(*shape.low) for p in pipelines]
         steps = (shape.high,)
         columns = {n: t for n, t in node.schema.items() if n in dict(node.keys)}
-    inner = max((s.number for p in pipelines for s in _stages(p)), default=-1)
+    inner = max((s.number for p in pipelines for s in stages_of(p)), default=-1)
     late = tuple(late_schema({c: t for c, t in columns.items() if not c.startswith("@")}, node.bound).items())
     return Stage(tuple(pipelines), shape.meet, steps, shape.name, inner + 1, late)
 
@@ -285,80 +197,6 @@ def _first_window(window: Sliding, dtype: pl.DataType, at: int) -> tuple[Any, An
     return bounds[0], bounds[1]
 
 
-@dataclass(frozen=True)
-class _Physical:
-    """How a window type runs: steps before the state, the state, and the keys whose rows must meet."""
-
-    name: str
-    low: tuple[Step, ...]
-    high: Step
-    meet: tuple[str, ...]
-
-
-def _sliding(node: WindowAggregate, aggregates: Partials) -> _Physical:
-    window = node.window.over_rows if isinstance(node.window, RowSliding) else node.window
-    assert isinstance(window, Sliding)
-    algorithm = node.using or "paned"
-    keys, options = _key_names(node), node.options
-    if algorithm not in ALGORITHMS:
-        raise PlanError(
-            f"there is no algorithm {algorithm!r} for window aggregation; there are: {', '.join(ALGORITHMS)}"
-        )
-    if algorithm == "paned":
-        low = Step("panes", partial(Panes, window, keys, aggregates, options), "one partial per pane and group")
-        paned = partial(Paned, window, keys, aggregates, node.bound, options)
-        return _Physical(algorithm, (low,), Step("paned", paned, "panes merged to windows as they close"), keys)
-    if options.versioned or options.empty:
-        raise PlanError("the algorithm 'wid' keeps no panes: EMIT EARLY, LATE REVISE and WITH EMPTY need 'paned'")
-    low = Step("bucket", partial(Bucket, window), "tag rows with their window ids")
-    wid = partial(Wid, window, keys, aggregates, node.bound, options)
-    return _Physical(algorithm, (low,), Step("wid", wid, "an accumulator per window and group"), keys)
-
-
-def _landmark(node: WindowAggregate, aggregates: Partials) -> _Physical:
-    assert isinstance(node.window, Landmark)
-    keys, slices = _key_names(node), Sliding(node.window.slide, node.window.slide, node.window.origin)
-    low = Step("panes", partial(Panes, slices, keys, aggregates), "one partial per slide and group")
-    running = partial(Running, node.window, keys, aggregates, node.bound, node.options)
-    return _Physical("running", (low,), Step("running", running, "a running total per group"), keys)
-
-
-def _session(node: WindowAggregate, aggregates: Partials) -> _Physical:
-    assert isinstance(node.window, Session)
-    keys = _key_names(node)
-    low = Step("instants", partial(Instants, keys, aggregates), "one partial per progress value and group")
-    sessions = partial(Sessions, node.window, keys, aggregates, node.bound, node.options)
-    return _Physical("sessions", (low,), Step("sessions", sessions, "runs of a key's rows, out after the gap"), keys)
-
-
-def _slide_by_tuple(node: WindowAggregate, aggregates: Partials) -> _Physical:
-    assert isinstance(node.window, SlideByTuple)
-    keys = _key_names(node)
-    low = Step("instants", partial(Instants, keys, aggregates), "one partial per progress value and group")
-    slid = partial(SlidByTuple, node.window, keys, aggregates, node.bound, node.options, node.parts)
-    return _Physical("tree", (low,), Step("slide-by-tuple", slid, "a window back from every n-th row"), node.parts)
-
-
-def _partitioned(node: WindowAggregate, aggregates: Partials) -> _Physical:
-    assert isinstance(node.window, Partitioned)
-    rows = partial(PartitionedRows, node.window, _key_names(node), aggregates, node.options, node.parts)
-    return _Physical("partitioned", (), Step("partitioned", rows, "rows ranked in their partition"), node.parts)
-
-
-_SHAPES: dict[type[Any], Callable[[WindowAggregate, Partials], _Physical]] = {
-    Sliding: _sliding,
-    RowSliding: _sliding,
-    Landmark: _landmark,
-    Session: _session,
-    SlideByTuple: _slide_by_tuple,
-    Partitioned: _partitioned,
-}
-
-
-def _key_names(node: WindowAggregate) -> tuple[str, ...]:
-    return tuple(n for n, _ in node.keys)
-
-
 def _top(node: Top) -> Stage:
     given = node.input.schema
     names = [f"@order{i}" for i in range(len(node.order))]
@@ -367,7 +205,7 @@ def _top(node: Top) -> Stage:
     top = partial(TopOperator, names, [down for _, down in node.order], node.limit)
     after = Step("columns", partial(ProjectOperator, [pl.exclude(names)]), "without it")
     inputs = tuple(p.then(before) for p in _pipelines(node.input))
-    inner = max((s.number for p in inputs for s in _stages(p)), default=-1)
+    inner = max((s.number for p in inputs for s in stages_of(p)), default=-1)
     steps = (Step("top", top, f"the first {node.limit} rows of each window"), after)
     return Stage(inputs, (WINDOW_END,), steps, "top", inner + 1)
 
@@ -385,72 +223,3 @@ def _argument_columns(calls: Sequence[AggregateCall]) -> dict[str, str]:
         what = call.argument.sql("spark"), call.user.name if call.user is not None else ""
         found[call.name] = by_text.setdefault(what, f"@arg{len(by_text)}")
     return found
-
-
-def _collect(node: Node, wanted: set[str], found: dict[str, set[str]]) -> None:
-    match node:
-        case Scan():
-            found.setdefault(node.name, set()).update({*wanted, node.progress})
-        case Filter():
-            _collect(node.input, wanted | _columns_in([node.predicate]), found)
-        case Project():
-            _collect(node.input, _columns_in([e for _, e in node.columns]), found)
-        case Union():
-            for each in node.inputs:
-                _collect(each, wanted, found)
-        case WindowAggregate():
-            expressions = [e for _, e in node.keys] + [c.argument for c in node.calls if c.argument is not None]
-            wanted = _columns_in(expressions) | {node.attribute, *arrival(node.input)}
-            if node.options.late == "side" or any(c.user is not None for c in node.calls):
-                wanted |= {c for c in node.input.schema if not c.startswith("@")}  # the whole row can be asked for
-            _collect(node.input, wanted, found)
-        case Top():
-            _collect(node.input, wanted | _columns_in([e for e, _ in node.order]), found)
-
-
-def _columns_in(expressions: Sequence[exp.Expr]) -> set[str]:
-    return {c.name for e in expressions for c in e.find_all(exp.Column)}
-
-
-def _stages(pipeline: Pipeline) -> Iterator[Stage]:
-    if isinstance(pipeline.source, Stage):
-        for each in pipeline.source.inputs:
-            yield from _stages(each)
-        yield pipeline.source
-
-
-def _leaves(pipelines: Sequence[Pipeline]) -> Iterator[Pipeline]:
-    for pipeline in pipelines:
-        if isinstance(pipeline.source, Stage):
-            yield from _leaves(pipeline.source.inputs)
-        else:
-            yield pipeline
-
-
-# -- graphs: the same pieces, wherever they run ------------------------------------------------------------------------
-def add_steps(graph: Graph, steps: Sequence[Step], after: int | None) -> int:
-    """Append a chain of operators; without ``after`` its first port becomes an input of the graph."""
-    if after is None:
-        after = graph.add(steps[0].name, steps[0].make())
-        graph.input(after)
-        steps = steps[1:]
-    for step in steps:
-        after = graph.add(step.name, step.make(), [after])
-    return after
-
-
-def whole_graph(physical_plan: Plan) -> Graph:
-    """The whole plan as one graph; its inputs are the plan's scans in order."""
-    graph = Graph()
-
-    def end_of(pipeline: Pipeline) -> int:
-        if isinstance(pipeline.source, Scan):
-            return add_steps(graph, pipeline.steps, None)
-        stage = pipeline.source
-        melded = graph.add("meld", Meld(len(stage.inputs)), [end_of(p) for p in stage.inputs])
-        return add_steps(graph, (*stage.steps, *pipeline.steps), melded)
-
-    ends = [end_of(p) for p in physical_plan.outputs]
-    if len(ends) > 1:
-        graph.add("meld", Meld(len(ends)), ends)
-    return graph

@@ -1,0 +1,131 @@
+"""What a host runs: pipelines of stateless steps, and stages that hold state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+from sqlglot import exp
+
+from windrow.errors import PlanError
+from windrow.logical.nodes import (
+    Filter,
+    Node,
+    Project,
+    Scan,
+    Top,
+    Union,
+    WindowAggregate,
+    arrival,
+)
+from windrow.operators.operator import Operator
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One operator of a plan: made anew for each graph, described for ``explain``."""
+
+    name: str
+    make: Callable[[], Operator]
+    says: str
+
+
+@dataclass(frozen=True, eq=False)
+class Pipeline:
+    """Stateless steps from a source, or from the results of a stage. ``by_rows``: ``@t`` is the number of a row."""
+
+    source: Scan | Stage
+    steps: tuple[Step, ...] = ()
+    by_rows: bool = False
+
+    def then(self, *steps: Step) -> Pipeline:
+        return replace(self, steps=self.steps + steps)
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A window aggregation: ``inputs`` end in what ``steps`` take; ``keys`` say which rows must meet."""
+
+    inputs: tuple[Pipeline, ...]
+    keys: tuple[str, ...]
+    steps: tuple[Step, ...]
+    algorithm: str
+    number: int = 0
+    late: tuple[tuple[str, pl.DataType], ...] = ()  # the columns of its late records
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a host runs. ``schema`` is the result's, in order."""
+
+    logical: Node
+    outputs: tuple[Pipeline, ...]
+    schema: dict[str, pl.DataType]
+
+    def stages(self) -> list[Stage]:
+        """All stages, inner ones first."""
+        return list(dict.fromkeys(s for pipeline in self.outputs for s in stages_of(pipeline)))
+
+    def late_schema(self) -> dict[str, pl.DataType]:
+        """The columns of the late records of all stages."""
+        found: dict[str, pl.DataType] = {}
+        for stage in self.stages():
+            for name, dtype in stage.late:
+                if found.setdefault(name, dtype) != dtype:
+                    raise PlanError(f"late rows of two windows have a column {name!r} of different types: rename one")
+        return found
+
+    def needed(self) -> dict[str, list[str]]:
+        """For each source the columns that the query reads."""
+        found: dict[str, set[str]] = {}
+        _collect(self.logical, set(self.schema), found)
+        return {s.name: [c for c in s.schema if c in found[s.name]] for s in self.scans()}
+
+    def leaves(self) -> list[Pipeline]:
+        """The pipelines that begin at a source, in the order in which ``graph`` numbers its inputs."""
+        return list(_leaves(self.outputs))
+
+    def scans(self) -> list[Scan]:
+        """The sources in the same order."""
+        return [leaf.source for leaf in self.leaves() if isinstance(leaf.source, Scan)]
+
+
+def _collect(node: Node, wanted: set[str], found: dict[str, set[str]]) -> None:
+    match node:
+        case Scan():
+            found.setdefault(node.name, set()).update({*wanted, node.progress})
+        case Filter():
+            _collect(node.input, wanted | _columns_in([node.predicate]), found)
+        case Project():
+            _collect(node.input, _columns_in([e for _, e in node.columns]), found)
+        case Union():
+            for each in node.inputs:
+                _collect(each, wanted, found)
+        case WindowAggregate():
+            expressions = [e for _, e in node.keys] + [c.argument for c in node.calls if c.argument is not None]
+            wanted = _columns_in(expressions) | {node.attribute, *arrival(node.input)}
+            if node.options.late == "side" or any(c.user is not None for c in node.calls):
+                wanted |= {c for c in node.input.schema if not c.startswith("@")}  # the whole row can be asked for
+            _collect(node.input, wanted, found)
+        case Top():
+            _collect(node.input, wanted | _columns_in([e for e, _ in node.order]), found)
+
+
+def _columns_in(expressions: Sequence[exp.Expr]) -> set[str]:
+    return {c.name for e in expressions for c in e.find_all(exp.Column)}
+
+
+def stages_of(pipeline: Pipeline) -> Iterator[Stage]:
+    if isinstance(pipeline.source, Stage):
+        for each in pipeline.source.inputs:
+            yield from stages_of(each)
+        yield pipeline.source
+
+
+def _leaves(pipelines: Sequence[Pipeline]) -> Iterator[Pipeline]:
+    for pipeline in pipelines:
+        if isinstance(pipeline.source, Stage):
+            yield from _leaves(pipeline.source.inputs)
+        else:
+            yield pipeline
