@@ -88,24 +88,32 @@ def check_replay(shape, rows, groups, seed, slack, aggregates=None):
     replay(query(shape, rows, groups, aggregates, slack, slack), runs=2, seed=seed)
 
 
-def feed(built, rows, cuts):
-    """A run that was given the rows as they come, which may break the promises of slack 0; and what came out."""
-    run = built.run()
+def feed(built, rows, cuts, order=None):
+    """Runs that were given the rows as they come, which may break the promises of slack 0.
+
+    Each goes on from what the one before has told to have changed, as on Spark.
+    """
+    disk, run = {}, built.run()
+    data = frame(rows) if order is None else frame(rows)[order]
     edges = [0, *sorted(min(c, len(rows)) for c in cuts), len(rows)]
     for a, b in zip(edges, edges[1:], strict=False):  # noqa: RUF007
-        state, counts, side = run.snapshot(), run.counts, run._side
-        run = built.run().restore(state)
-        run.counts, run._side, run._results = counts, side, run._results
-        run.push("s", frame(rows)[a:b])
+        counts, side = run.counts, run._side
+        run = built.run().restore(dict(disk))
+        run.counts, run._side = counts, side
+        run.push("s", data[a:b])
+        for name, chunk in run.graph.changes().items():
+            disk.pop(name) if chunk is None else disk.update({name: chunk})
+        assert run.graph.changes() == {}
+        assert all(chunk.equals(disk[name]) for name, chunk in run.snapshot().items() if name in disk)
         yield run
     yield run.end()
 
 
-def check_side(shape, rows, cuts, groups=()):
+def check_side(shape, rows, cuts, groups=(), order=None):
     """Late rows leave by the side, one record each; the results are exactly those of all the other rows."""
     built = query(lambda s: shape(s).late("side"), rows, groups)
     released = []
-    for run in feed(built, rows, cuts):
+    for run in feed(built, rows, cuts, order):
         released.append(run.results())
     late = run.late_rows()
     assert late.height == run.counts["rows_late"] == late["rows"].sum()

@@ -3,7 +3,7 @@
 import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replays import CUTS, EVERY, GROUPS, ROWS, check_replay, query
+from replays import CUTS, EVERY, GROUPS, ROWS, check_replay, check_side, query
 
 import windrow as wr
 from windrow.testing import replay
@@ -35,6 +35,13 @@ def test_windows_of_all_rows_equal_the_oracle_in_every_order(size, rows, groups,
 def test_windows_that_begin_before_the_first_row_can_be_left_out(rows, cuts, groups):
     shape = lambda s: s.rows(4, 2, partition_by=list(groups)).without_partial()  # noqa: E731
     replay(query(shape, rows), runs=1)
+
+
+@CHECK
+@given(SIZES, ROWS, CUTS, st.randoms(use_true_random=False), st.sampled_from([["k"], []]))
+def test_rows_that_come_after_their_number_has_passed_leave_by_the_side(size, rows, cuts, rng, parts):
+    order = rng.sample(range(len(rows)), len(rows))
+    check_side(lambda s: s.rows(*size, partition_by=parts), rows, cuts, (), order)
 
 
 def rows_of(*triples):

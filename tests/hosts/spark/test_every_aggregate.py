@@ -12,6 +12,7 @@ import windrow as wr
 from windrow.cli.run import reason
 from windrow.hosts.spark.schema import to_dataframe
 from windrow.testing import compare, oracle
+from windrow.testing.replay import latest
 
 pytestmark = pytest.mark.spark
 SLACK = 9
@@ -80,6 +81,35 @@ def test_every_aggregate_as_a_stream_with_a_restart_and_as_a_batch(spark, tmp_pa
     closed = expected.filter(pl.col("window_end") <= rows["t"].max() - SLACK)
     assert closed.height > 10
     compare(pl.concat([f.cast(closed.schema) for f in released]), closed, "stream")
+
+
+SHAPES = {
+    "landmark": lambda s: s.landmark(15, origin=2),
+    "rows": lambda s: s.rows(7, 3),
+    "partitioned": lambda s: s.rows(4, 2, partition_by=["k"]),
+    "each row": lambda s: s.each_row(10, 3),
+    "each row of a key": lambda s: s.each_row(10, partition_by=["k"]),
+    "each third row by arrival": lambda s: s.each_row(10, 3, by="row_num"),
+    "session": lambda s: s.session(3),
+    "empty": lambda s: s.window(4, 3).with_empty(),
+    "empty rows": lambda s: s.rows(4, 2).with_empty(),
+    "early": lambda s: s.window(12, 6).emit_early(4),
+    "revise": lambda s: s.window(12, 6).late("revise", keep=20),
+    "side": lambda s: s.window(12, 6).late("side"),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_window_type_as_a_batch(name, spark):
+    """Shards know only their own groups; the end of the stream is the same for all of them."""
+    rows = random_rows(40, seed=2)
+
+    def query(data):
+        windowed = SHAPES[name](wr.stream(data, progress="t", row_num="n", name="s"))
+        return (windowed if windowed.parts else windowed.group_by("k")).agg(n=wr.count(), w=wr.max("w"), s=wr.sum("x"))
+
+    built = query(to_dataframe(spark, rows))
+    compare(latest(built.collect(), built), oracle(query(rows)), name)
 
 
 def test_rows_that_a_users_aggregate_cannot_take_are_bad_or_stop_the_query(spark, tmp_path):
