@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import polars as pl
 
-from windrow.aggregates.parts import AT, INT64, Kind, Part
+from windrow.aggregates.parts import AT, INT64, Part
 
 
 @dataclass(frozen=True)
@@ -19,8 +18,6 @@ class Bag(Part):
 
     arg: str
     dtype: pl.DataType
-
-    kind: ClassVar[Kind] = "lists"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -58,8 +55,6 @@ class Listed(Part):
 
     arg: str
     dtype: pl.DataType
-
-    kind: ClassVar[Kind] = "lists"
 
     @property
     def columns(self) -> tuple[str, ...]:

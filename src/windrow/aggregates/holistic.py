@@ -12,7 +12,7 @@ from windrow.aggregates.bags import Bag, Listed
 from windrow.aggregates.functions import Aggregate, Algebra, Avg, Parameter, Sum
 from windrow.aggregates.objects import Edge
 from windrow.aggregates.parts import ROWS, Part, counted, rows
-from windrow.aggregates.sketches import Frequent, Hll, Kll
+from windrow.aggregates.sketches import Frequent, Hll, Kll, SketchPart
 
 ANYTHING = "any column that can be a group key"
 
@@ -297,7 +297,9 @@ class _Sketched(_OfAnything):
         return Algebra(order_exact=False)
 
     def _sketches(self, state: pl.DataFrame) -> list[Any]:
-        return list(self.parts()[0].arrays(state)[0])
+        sketches = self.parts()[0]
+        assert isinstance(sketches, SketchPart)
+        return list(sketches.arrays(state)[0])
 
 
 class ApproxCountDistinct(_Sketched):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
-from windrow.aggregates.parts import AT, INT64, Array, Kind, Part
+from windrow.aggregates.parts import AT, INT64, Array, Part
 
 
 def objects(values: Sequence[Any]) -> Array:
@@ -29,19 +30,14 @@ def order(value: Any) -> tuple[bool, Any]:
 class ObjectPart(Part):
     """Values of any type, merged two at a time; None is the state of nothing."""
 
-    kind: ClassVar[Kind] = "objects"
-
+    @abstractmethod
     def pair(self, a: Any, b: Any) -> Any:
         """The state of two states, neither of which is None. It must change neither."""
-        raise NotImplementedError
-
-    def without(self, a: Any, b: Any) -> Any:
-        """The state ``a`` with ``b`` taken out, where that is possible."""
-        raise NotImplementedError
 
     @property
-    def has_inverse(self) -> bool:
-        return False
+    def inverse(self) -> Callable[[Any, Any], Any] | None:
+        """Gives the first state with the second taken out, where that is possible."""
+        return None
 
     def arrays(self, frame: pl.DataFrame) -> list[Array]:
         return [objects(frame[self.columns[0]].to_list())]

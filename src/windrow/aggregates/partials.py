@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from windrow.aggregates.functions import Aggregate
-from windrow.aggregates.parts import Part, rows
+from windrow.aggregates.parts import NumberPart, Part, rows
 from windrow.aggregates.user import Failed
 
 
@@ -30,7 +30,7 @@ class Partials:
     @property
     def numbers(self) -> bool:
         """Whether all state is in NumPy arrays."""
-        return all(part.kind == "numbers" for part in self.parts)
+        return all(isinstance(part, NumberPart) for part in self.parts)
 
     def lift(self, frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         """One partial per distinct value of ``by``."""
@@ -52,7 +52,7 @@ class Partials:
     def empty(self, groups: pl.DataFrame) -> pl.DataFrame:
         """The state of no tuple for each row of ``groups``."""
         columns = [
-            pl.lit(value if part.kind != "lists" else [], dtype).alias(column)
+            pl.lit([] if isinstance(dtype, pl.List) and value is None else value, dtype).alias(column)
             for part in self.parts
             for column, dtype, value in zip(part.columns, part.dtypes, part.identity, strict=True)
         ]

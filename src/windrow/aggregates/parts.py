@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 Scalar = int | float
-Kind = Literal["numbers", "objects", "lists"]
 
 AT = "@t"  # the progress value of a row, as an integer
 ROWS = "@rows"  # the state column that counts tuples, in every partial: tells presence, and how many rows are late
@@ -30,11 +29,9 @@ LIMB = 1 << 32  # integer sums are kept as two limbs, so that no intermediate ov
 class Part(ABC):
     """Some state columns that are merged together. Merging is associative and commutative.
 
-    ``kind`` says how windows are merged from panes: "numbers" as NumPy arrays, "objects" as arrays of Python values,
-    "lists" by concatenation of lists, which have no pairwise merge.
+    How windows are merged from panes depends on the kind of part: a NumberPart has NumPy arrays, an ObjectPart single
+    Python values; all others hold lists, which are concatenated by ``combine``.
     """
-
-    kind: ClassVar[Kind] = "numbers"
 
     @property
     @abstractmethod
@@ -62,6 +59,10 @@ class Part(ABC):
         """What no expression can do, after the grouping by ``lift`` or ``combine``."""
         return frame
 
+
+class NumberPart(Part):
+    """State in NumPy arrays, merged element by element."""
+
     def arrays(self, frame: pl.DataFrame) -> list[Array]:
         """The state columns for ``merge``."""
         return [frame[c].to_numpy() for c in self.columns]
@@ -70,9 +71,9 @@ class Part(ABC):
         """The state columns of merged arrays."""
         return [pl.Series(c, a, dtype=t) for c, a, t in zip(self.columns, arrays, self.dtypes, strict=True)]
 
+    @abstractmethod
     def merge(self, a: Sequence[Array], b: Sequence[Array]) -> list[Array]:
         """Element by element, the state of two states; ``a`` precedes ``b``."""
-        raise NotImplementedError(f"{type(self).__name__} has no pairwise merge")
 
     def accumulate(self, state: Sequence[Array], axis: int) -> list[Array]:
         """Running ``merge`` along an axis."""
@@ -86,7 +87,7 @@ class Part(ABC):
 
 
 @dataclass(frozen=True)
-class Fold(Part):
+class Fold(NumberPart):
     """One column merged by addition, minimum or maximum."""
 
     column: str
@@ -125,7 +126,7 @@ class Fold(Part):
 
 
 @dataclass(frozen=True)
-class Moments(Part):
+class Moments(NumberPart):
     """Count, mean and sum of squared distances from it: the parallel update of Chan, Golub and LeVeque.
 
     A sum of squares would cancel catastrophically where the spread is small beside the mean.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +46,15 @@ class Failed(Exception):  # noqa: N818 (an operator turns it into an error that 
         return Failed, (self.aggregate, self.step, self.cause, self.row)
 
 
+@contextmanager
+def calling(aggregate: str, step: str, row: int = 0) -> Iterator[None]:
+    """Around a user's function, which may raise anything: it becomes a failure that says whose it is."""
+    try:
+        yield
+    except Exception as error:
+        raise Failed(aggregate, step, error, row) from error
+
+
 @dataclass(frozen=True)
 class UserPart(ObjectPart):
     """The states of a user's aggregate. Its argument column holds lifted values: operator Lift makes them."""
@@ -75,29 +85,23 @@ class UserPart(ObjectPart):
         if not states:
             return None
         found = states[0]
-        try:
+        with calling(self.user.name, "combine", row):
             for state in states[1:]:
                 found = self.user.combine(found, state)
-        except Exception as error:
-            raise Failed(self.user.name, "combine", error, row) from error
         return found
 
     def pair(self, a: Any, b: Any) -> Any:
-        try:
+        with calling(self.user.name, "combine"):
             return self.user.combine(a, b)
-        except Exception as error:
-            raise Failed(self.user.name, "combine", error) from error
 
     @property
-    def has_inverse(self) -> bool:
-        return self.user.inverse is not None
+    def inverse(self) -> Callable[[Any, Any], Any] | None:
+        return self._without if self.user.inverse is not None else None
 
-    def without(self, a: Any, b: Any) -> Any:
+    def _without(self, a: Any, b: Any) -> Any:
         assert self.user.inverse is not None
-        try:
+        with calling(self.user.name, "inverse"):
             return self.user.inverse(a, b)
-        except Exception as error:
-            raise Failed(self.user.name, "inverse", error) from error
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,6 @@ class UserDefined(Aggregate):
 
     def _lowered(self, values: Sequence[Any]) -> Iterator[Any]:
         for row, value in enumerate(values):
-            try:
-                yield None if value is None else self._definition.lower(value)
-            except Exception as error:
-                raise Failed(self._definition.name, "lower", error, row) from error
+            with calling(self._definition.name, "lower", row):
+                found = None if value is None else self._definition.lower(value)
+            yield found

@@ -28,6 +28,8 @@ class Running(Released):
     A finite stream ends with the window of its last row.
     """
 
+    chunk_by = PANE
+
     def __init__(
         self,
         window: Landmark,
@@ -36,7 +38,7 @@ class Running(Released):
         dtype: pl.DataType,
         options: Options = PLAIN,
     ) -> None:
-        super().__init__(keys, aggregates, dtype, options, chunk_by=PANE)
+        super().__init__(keys, aggregates, dtype, options)
         self.window = window
         self.totals = Chunks(lambda f: self._combined(f, (PANE, *self.keys)))
         self.stores["total/"] = self.totals

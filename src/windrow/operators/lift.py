@@ -7,7 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from windrow.aggregates import UserAggregate
+from windrow.aggregates import Failed, UserAggregate
+from windrow.aggregates.user import calling
 from windrow.errors import ResultError
 from windrow.operators.admit import REASON
 from windrow.operators.gate import ROW
@@ -50,12 +51,13 @@ class Lift(Stateless):
         found: list[Any] = []
         for row, value in enumerate(batch[column].to_list()):
             try:
-                found.append(None if value is None else user.lift(value))
-            except Exception as error:
+                with calling(user.name, "lift"):
+                    found.append(None if value is None else user.lift(value))
+            except Failed as failure:
                 found.append(None)
-                reasons[row] = f"aggregate {user.name!r} failed in lift: {type(error).__name__}: {error}"
+                reasons[row] = str(failure)
                 if self.stops:
-                    raise ResultError(f"{reasons[row]}, at {self._place(batch, row)}") from error
+                    raise ResultError(f"{failure}, at {self._place(batch, row)}") from failure.cause
         try:
             return pl.Series(column, found, dtype=user.state)
         except (TypeError, pl.exceptions.PolarsError) as error:

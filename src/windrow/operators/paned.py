@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
-from windrow.aggregates import ROWS, Partials
-from windrow.aggregates.parts import Array
+from windrow.aggregates import ROWS
+from windrow.aggregates.parts import Array, NumberPart
 from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW, Chunks
 from windrow.operators.operator import PANE, WID, Batch, Item, Side
-from windrow.operators.options import PLAIN, Options
 from windrow.operators.panes import pane_length
 from windrow.operators.ranges import merged, windows_of
 from windrow.operators.released import STATUS, VERSION, check_amount, clipped, locating, numbered, spread
@@ -19,7 +18,6 @@ from windrow.operators.slide import slide
 from windrow.operators.sliding import SlidingAggregate, rows_in
 from windrow.operators.versions import Versions
 from windrow.progress import END, START, Punctuation
-from windrow.windows import Sliding
 from windrow.windows.tuples import Ints
 
 CELLS = 1 << 21  # panes x groups that are slid over at once: 16 MB per state column
@@ -29,15 +27,10 @@ FIRST = "@first"  # the first window of a group that has a result in every windo
 class Paned(SlidingAggregate):
     """Expects partials of Panes. A row is kept once, in its pane, however many windows it belongs to."""
 
-    def __init__(
-        self,
-        window: Sliding,
-        keys: Sequence[str],
-        aggregates: Partials,
-        dtype: pl.DataType,
-        options: Options = PLAIN,
-    ) -> None:
-        super().__init__(window, keys, aggregates, dtype, options, chunk_by=PANE)
+    chunk_by = PANE
+
+    def lay_out(self) -> None:
+        window, options = self.window, self.options
         pane = pane_length(window, options)
         self.length = window.range // pane  # panes per window
         self.step = window.slide // pane  # panes from one window to the next
@@ -270,6 +263,7 @@ class Paned(SlidingAggregate):
         group = (panes["@group"].to_numpy() - groups["@group"][0]).astype(np.int64)
         merged: dict[str, Array] = {}
         for part in self.aggregates.parts:
+            assert isinstance(part, NumberPart)
             state = []
             for column, identity in zip(part.columns, part.identity, strict=True):
                 values = panes[column].to_numpy()

@@ -28,6 +28,8 @@ class PartitionedRows(Released):
     State: the count of every partition that ever was, and the panes of its last RANGE rows.
     """
 
+    chunk_by = PANE
+
     def __init__(
         self,
         window: Partitioned,
@@ -36,7 +38,7 @@ class PartitionedRows(Released):
         options: Options = PLAIN,
         parts: Sequence[str] = (),
     ) -> None:
-        super().__init__(keys, aggregates, pl.Int64(), options, chunk_by=PANE)
+        super().__init__(keys, aggregates, pl.Int64(), options)
         self.window = window.over_rank
         self.parts = list(parts)
         self.length = self.window.range // self.window.pane

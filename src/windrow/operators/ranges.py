@@ -14,7 +14,7 @@ import polars as pl
 
 from windrow.aggregates import Failed, Partials
 from windrow.aggregates.objects import ObjectPart, objects
-from windrow.aggregates.parts import Array, Part
+from windrow.aggregates.parts import Array, NumberPart, Part
 from windrow.windows.tuples import Ints
 
 VALUES = 1 << 22  # values of lists that are put together at once
@@ -56,15 +56,15 @@ def merged(aggregates: Partials, partials: pl.DataFrame, low: Ints, high: Ints) 
 
 
 def _merged_part(part: Part, partials: pl.DataFrame, low: Ints, high: Ints) -> Sequence[pl.Series]:
-    if part.kind == "numbers":
+    if isinstance(part, NumberPart):
         return part.series(_tree(part, part.arrays(partials), low, high))
     if isinstance(part, ObjectPart):
-        slid = _by_inverse if part.has_inverse else _two_stacks
+        slid = _by_inverse if part.inverse is not None else _two_stacks
         return part.series([objects(slid(part, list(part.arrays(partials)[0]), low.tolist(), high.tolist()))])
     return _concatenated(part, partials, low, high)
 
 
-def _tree(part: Part, state: list[Array], low: Ints, high: Ints) -> list[Array]:
+def _tree(part: NumberPart, state: list[Array], low: Ints, high: Ints) -> list[Array]:
     """All ranges at once over a tree of merged pairs: a range takes at most two nodes of each level."""
     low, high = low.copy(), high.copy()
     left = [np.full(len(low), e, s.dtype) for s, e in zip(state, part.identity, strict=True)]
@@ -87,7 +87,7 @@ def _put(columns: list[Array], at: Ints, values: list[Array]) -> None:
         column[at] = value
 
 
-def _paired(part: Part, state: list[Array]) -> list[Array]:
+def _paired(part: NumberPart, state: list[Array]) -> list[Array]:
     if len(state[0]) % 2:
         state = [np.append(s, np.array([e], s.dtype)) for s, e in zip(state, part.identity, strict=True)]
     return part.merge([s[0::2] for s in state], [s[1::2] for s in state])
@@ -123,6 +123,7 @@ def _two_stacks(part: ObjectPart, values: list[Any], low: list[int], high: list[
 
 def _by_inverse(part: ObjectPart, values: list[Any], low: list[int], high: list[int]) -> list[Any]:
     """One merge and one inverse per value."""
+    assert part.inverse is not None
     found = []
     begin = end = held = 0
     running: Any = None
@@ -135,7 +136,7 @@ def _by_inverse(part: ObjectPart, values: list[Any], low: list[int], high: list[
             for value in values[begin:lo]:
                 if value is not None:
                     held -= 1
-                    running = part.without(running, value) if held else None
+                    running = part.inverse(running, value) if held else None
             begin, end = lo, hi
             found.append(running)
         except Failed as failure:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -65,16 +65,16 @@ class Released:
     are further chunked tables; ``marks`` further integers that must survive a restart.
     """
 
-    def __init__(
-        self, keys: Sequence[str], aggregates: Partials, dtype: pl.DataType, options: Options = PLAIN, *, chunk_by: str
-    ) -> None:
+    chunk_by: ClassVar[str]  # the column that, besides the keys, tells partials apart
+
+    def __init__(self, keys: Sequence[str], aggregates: Partials, dtype: pl.DataType, options: Options = PLAIN) -> None:
         self.keys = tuple(keys)
         self.aggregates = aggregates
         self.bounds = Bounds(dtype, options.zone)
         self.options = options
         self.marks: dict[str, int] = {"value": START}
         self._saved = dict(self.marks)
-        by = (chunk_by, *keys)
+        by = (self.chunk_by, *keys)
         self.chunks = Chunks(lambda frame: self._combined(frame, by))
         self.stores: dict[str, Chunks] = {"": self.chunks}
 

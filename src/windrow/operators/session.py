@@ -27,10 +27,12 @@ class Sessions(Released):
     A row that breaks a promise is late: it could reach into a session that is out.
     """
 
+    chunk_by = PROGRESS
+
     def __init__(
         self, window: Session, keys: Sequence[str], aggregates: Partials, dtype: pl.DataType, options: Options = PLAIN
     ) -> None:
-        super().__init__(keys, aggregates, dtype, options, chunk_by=PROGRESS)
+        super().__init__(keys, aggregates, dtype, options)
         self.window = window
         self.width = max(1, window.gap // CHUNKS_PER_GAP)
         self.runs = Chunks(lambda f: f)  # one row per key: nothing to merge

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from windrow.aggregates.parts import Array, Part
+from windrow.aggregates.parts import Array, NumberPart
 
 
-def slide(part: Part, state: Sequence[Array], length: int, step: int) -> list[Array]:
+def slide(part: NumberPart, state: Sequence[Array], length: int, step: int) -> list[Array]:
     """Merge ``length`` consecutive rows, starting at every ``step``-th row. Rows are panes, columns are groups.
 
     Van Herk's and Gil and Werman's blocks: with running merges forward and backward inside blocks of ``length``

@@ -34,6 +34,8 @@ class SlidByTuple(Released):
     the whole stream, and the groups are inside them.
     """
 
+    chunk_by = PROGRESS
+
     def __init__(
         self,
         window: SlideByTuple,
@@ -43,7 +45,7 @@ class SlidByTuple(Released):
         options: Options = PLAIN,
         parts: Sequence[str] = (),
     ) -> None:
-        super().__init__(keys, aggregates, dtype, options, chunk_by=PROGRESS)
+        super().__init__(keys, aggregates, dtype, options)
         self.window = window
         self.parts = tuple(parts)
         self.width = max(1, window.range // CHUNKS_PER_WINDOW)

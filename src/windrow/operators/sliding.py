@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,7 +17,7 @@ from windrow.windows import Sliding
 from windrow.windows.tuples import Ints
 
 
-class SlidingAggregate(Released):
+class SlidingAggregate(Released, ABC):
     """``closed`` is a window id: all windows with a smaller one are released."""
 
     def __init__(
@@ -26,11 +27,14 @@ class SlidingAggregate(Released):
         aggregates: Partials,
         dtype: pl.DataType,
         options: Options = PLAIN,
-        *,
-        chunk_by: str,
     ) -> None:
-        super().__init__(keys, aggregates, dtype, options, chunk_by=chunk_by)
+        super().__init__(keys, aggregates, dtype, options)
         self.window = window
+        self.lay_out()
+
+    @abstractmethod
+    def lay_out(self) -> None:
+        """Sizes and stores that follow from the window and the options."""
 
     def promise(self) -> Punctuation:
         """What follows for ``window_end``: windows below ``closed`` are all out, so the next end is that of it."""

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import polars as pl
 
-from windrow.aggregates import Partials
 from windrow.operators.bucket import FIRST, LAST
 from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW
 from windrow.operators.operator import WID, Batch, Item
-from windrow.operators.options import PLAIN, Options
 from windrow.operators.released import locating
 from windrow.operators.sliding import SlidingAggregate
 from windrow.progress import Punctuation
-from windrow.windows import Sliding
 from windrow.windows.tuples import Ints
 
 
@@ -25,16 +20,10 @@ class Wid(SlidingAggregate):
     thesis's hash table update, a batch at a time. Chunk: some consecutive windows.
     """
 
-    def __init__(
-        self,
-        window: Sliding,
-        keys: Sequence[str],
-        aggregates: Partials,
-        dtype: pl.DataType,
-        options: Options = PLAIN,
-    ) -> None:
-        super().__init__(window, keys, aggregates, dtype, options, chunk_by=WID)
-        self.width = max(1, window.range // window.slide // CHUNKS_PER_WINDOW)  # windows per chunk
+    chunk_by = WID
+
+    def lay_out(self) -> None:
+        self.width = max(1, self.window.range // self.window.slide // CHUNKS_PER_WINDOW)  # windows per chunk
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         with locating(self.place):
