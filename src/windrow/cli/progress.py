@@ -15,7 +15,7 @@ from windrow.hosts.spark.exchange import METRICS
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
-COUNTS = ("rows_in", "rows_out", "rows_late", "rows_revised", "rows_bad")
+COUNTS = ("rows_in", "rows_out", "rows_late", "rows_revised", "rows_bad", "files_bad")
 
 
 @dataclass

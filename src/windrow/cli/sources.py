@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from windrow.errors import DataError, QueryError, listing
-from windrow.language.builder import Stream, stream
+from windrow.language.builder import Stream, read_arrow, read_parquet, stream
 from windrow.language.sql import sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FORMATS = ("parquet", "json", "csv", "orc")
+OURS = {"parquet": read_parquet, "arrow": read_arrow}
+FORMATS = (*OURS, "spark-parquet", "json", "csv", "orc")
 
 QueryFile = Annotated[Path, typer.Argument(help="A file with one SQL query.", show_default=False)]
 Sources = Annotated[
-    list[str], typer.Option("--source", help="NAME=FORMAT:PATH; formats: parquet, json, csv, orc. Repeatable.")
+    list[str], typer.Option("--source", help=f"NAME=FORMAT:PATH; formats: {', '.join(FORMATS)}. Repeatable.")
 ]
 ProgressOption = Annotated[
     list[str], typer.Option("--progress", help="The progressing column; NAME=COLUMN for one source only. Repeatable.")
@@ -103,8 +104,11 @@ def query(text: str, sources: list[str], options: Options, spark: SparkSession, 
     for given in sources:
         name, kind, path = parts(given)
         given_options = options.of(name)
-        data = reader(spark, kind, path, max_files)
-        tables[name] = stream(data, name=name, **given_options)
+        if kind in OURS:
+            tables[name] = OURS[kind](path, streaming=True, max_files=max_files, name=name, **given_options)
+        else:
+            data = reader(spark, kind.removeprefix("spark-"), path, max_files)
+            tables[name] = stream(data, name=name, **given_options)
     return sql(text, **tables)
 
 
@@ -120,7 +124,7 @@ def parts(given: str) -> tuple[str, str, str]:
 
 
 def reader(spark: SparkSession, kind: str, path: str, max_files: int) -> DataFrame:
-    """A stream over a folder of files; the schema is that of the files already there."""
+    """A stream over a folder of files by Spark's own reader; the schema is that of the files already there."""
     if "://" not in path and (not Path(path).exists() or not any(Path(path).rglob(f"*.{kind}*"))):
         raise DataError(f"{path} has no {kind} files to take the schema from: put at least one there first")
     batch = spark.read.option("header", "true").option("inferSchema", "true").format(kind).load(path)

@@ -9,11 +9,12 @@ from typing import Any
 import polars as pl
 
 from windrow.errors import QueryError, listing
-from windrow.hosts.frames import to_frame
 from windrow.operators.admit import REASON, UNPARSABLE, iso_timestamp, physical
 from windrow.operators.operator import Item, Side, State
 from windrow.planner import Plan, whole_graph
 from windrow.progress import END, Punctuation
+from windrow.sources.files import Files, Unreadable, short
+from windrow.sources.frames import to_frame
 
 Value = int | str | date | datetime  # a point on a progressing attribute
 
@@ -29,7 +30,8 @@ class LocalRun:
         self.graph = whole_graph(plan)
         self._results: list[pl.DataFrame] = []
         self._side: dict[str, list[pl.DataFrame]] = {"bad": [], "late": [], "revised": []}
-        self.counts = dict.fromkeys(("rows_in", "rows_bad", "rows_late", "rows_revised", "rows_out"), 0)
+        kinds = ("rows_in", "rows_bad", "rows_late", "rows_revised", "rows_out", "files_bad")
+        self.counts = dict.fromkeys(kinds, 0)
         self.promised: int | None = None
 
     def push(self, source: str, rows: Any) -> LocalRun:
@@ -44,6 +46,22 @@ class LocalRun:
         for port in ports:
             self._take(self.graph.on_batch(port, frame))
         return self._flushed()
+
+    def read(self, source: str, files: Files) -> LocalRun:
+        """The rows of all files that are there. A file that cannot be read is in ``bad_rows``, and none of its rows."""
+        columns = [c for c, _ in files.columns]
+        frames: list[pl.DataFrame] = []
+        for file in files.listed():
+            reason = files.problem(file)
+            try:
+                frames += [] if reason else list(files.frames(file, columns))
+            except Unreadable as error:
+                reason = f"{file.path} is torn: {short(error)}"
+            if reason:
+                self.counts["files_bad"] += 1
+                self._take([Side("bad", 0, pl.DataFrame({REASON: [reason]}))])
+        # All at once: the order of files must not make rows of a finite source late.
+        return self.push(source, pl.concat(frames)) if frames else self
 
     def promise(self, source: str, at: Value) -> LocalRun:
         """Every later row of this source has at least this progress value."""
@@ -133,17 +151,21 @@ def value(at: Value, dtype: pl.DataType, what: str) -> int:
     return int(point.cast(target).to_frame("at").select(physical(pl.col("at"), target)).item())
 
 
-def collect(plan: Plan, sources: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+def collect(plan: Plan, sources: Mapping[str, pl.DataFrame | Files]) -> pl.DataFrame:
     """The result over finite sources: everything, then the end."""
-    run = LocalRun(plan)
-    for name, frame in sources.items():
-        run.push(name, frame)
-    return run.end().results()
+    return _fed(plan, sources).end().results()
 
 
-def bad_rows(plan: Plan, sources: Mapping[str, Any]) -> pl.DataFrame:
-    """The rows of finite sources that have no readable progress value."""
+def bad_rows(plan: Plan, sources: Mapping[str, pl.DataFrame | Files]) -> pl.DataFrame:
+    """The rows of finite sources that have no readable progress value, and the files that cannot be read."""
+    return _fed(plan, sources).bad_rows()
+
+
+def _fed(plan: Plan, sources: Mapping[str, pl.DataFrame | Files]) -> LocalRun:
     run = LocalRun(plan)
-    for name, frame in sources.items():
-        run.push(name, frame)
-    return run.bad_rows()
+    for name, source in sources.items():
+        if isinstance(source, Files):
+            run.read(name, source)
+        else:
+            run.push(name, source)
+    return run

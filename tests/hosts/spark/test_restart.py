@@ -19,10 +19,10 @@ MINUTES = 16
 KILLS = 6
 
 
-def command(folder, name, slack="3.2 seconds"):
+def command(folder, name, slack="3.2 seconds", reader="parquet"):
     return [
         *(sys.executable, "-m", "windrow.cli", "run", str(folder / "query.sql")),
-        *("--source", f"main=parquet:{folder / 'main'}", "--progress", "ts", "--slack", slack),
+        *("--source", f"main={reader}:{folder / 'main'}", "--progress", "ts", "--slack", slack),
         *("--sink", f"parquet:{folder / name}", "--checkpoint", str(folder / f"{name}-state")),
         *("--once", "--max-files", "1"),
     ]
@@ -53,7 +53,7 @@ def test_killed_six_times_nothing_is_lost_doubled_or_changed(spark, tmp_path):
 
 
 def undisturbed(spark, folder):
-    """The same query to the end in one go, with other micro-batches."""
+    """The same query to the end in one go, with other micro-batches and Spark's own reader."""
     path = str(folder / "main")
     source = spark.readStream.schema(spark.read.parquet(path).schema).option("maxFilesPerTrigger", 5).parquet(path)
     query = wr.sql(QUERY, main=wr.stream(source, progress="ts", slack="3.2 seconds")).to_spark()
@@ -81,7 +81,11 @@ def test_killed_three_times_late_rows_and_sessions_add_up(tmp_path):
     write(rows, tmp_path / "main", step=60)
     (tmp_path / "query.sql").write_text(LATE_QUERY)
     state = tmp_path / "out-state"
-    late = [*command(tmp_path, "out", "1 second"), "--late-rows", f"parquet:{tmp_path / 'late'}"]
+    late = [
+        *command(tmp_path, "out", "1 second", reader="spark-parquet"),
+        "--late-rows",
+        f"parquet:{tmp_path / 'late'}",
+    ]
     rng = random.Random(3)
     kills = 0
     for _ in range(3):

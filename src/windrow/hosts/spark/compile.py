@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -22,38 +22,55 @@ from windrow.hosts.spark.exchange import (
     record_batch,
     shard_ids,
 )
+from windrow.hosts.spark.files import MapFiles, load
 from windrow.hosts.spark.map_side import MapSide, Route
 from windrow.hosts.spark.schema import to_spark as spark_schema
-from windrow.hosts.spark.session import prepare, shard_count
+from windrow.hosts.spark.session import prepare, session, shard_count
 from windrow.hosts.spark.shard import Fragment, ShardProcessor
 from windrow.logical.explain import text
 from windrow.logical.nodes import Scan
 from windrow.planner import Pipeline, Plan, Stage
+from windrow.sources.files import Files
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 RESULTS, LATE_ROWS = "result", "late"  # the struct columns of a DataFrame with both
 
 
 def to_spark(
-    plan: Plan, sources: Mapping[str, DataFrame], shards: int | None = None, with_late: bool = False
+    plan: Plan, sources: Mapping[str, DataFrame | Files], shards: int | None = None, with_late: bool = False
 ) -> DataFrame:
     """The result of a plan over Spark DataFrames, itself an ordinary DataFrame.
 
     ``with_late``: each row is either a result or a late record, in the struct columns RESULTS and LATE_ROWS.
     """
     frames = [sources[s.name] for s in plan.scans()]
-    streaming = any(f.isStreaming for f in frames)
+    streaming = any(is_streaming(f) for f in frames)
     for leaf, scan, frame in zip(plan.leaves(), plan.scans(), frames, strict=True):
         if not leaf.by_rows:
-            check_progress(scan, frame.isStreaming)
-    spark = frames[0].sparkSession
+            check_progress(scan, is_streaming(frame))
+    spark = session_of(frames)
     count = shard_count(spark, shards)
     if streaming:
         prepare(spark, count)
-    compiler = _Compiler(plan, sources, count, streaming)
+    compiler = _Compiler(plan, sources, spark, count, streaming)
     return compiler.both() if with_late else compiler.result()
+
+
+def is_streaming(source: DataFrame | Files) -> bool:
+    """Whether a source has no end."""
+    return source.streaming if isinstance(source, Files) else bool(source.isStreaming)
+
+
+def session_of(sources: Sequence[DataFrame | Files]) -> SparkSession:
+    """The session of the DataFrames among the sources; for files alone the active one, or a new one."""
+    from pyspark.sql import SparkSession
+
+    for source in sources:
+        if not isinstance(source, Files):
+            return source.sparkSession
+    return SparkSession.getActiveSession() or session()
 
 
 def results(both: DataFrame) -> DataFrame:
@@ -79,7 +96,8 @@ def check_progress(scan: Scan, streaming: bool) -> None:
 @dataclass
 class _Compiler:
     plan: Plan
-    sources: Mapping[str, DataFrame]
+    sources: Mapping[str, DataFrame | Files]
+    spark: SparkSession
     shards: int
     streaming: bool
 
@@ -105,13 +123,15 @@ class _Compiler:
         """Exchange rows of a pipeline's output, for the shards of ``route``."""
         if isinstance(pipeline.source, Stage):
             return self._stage(pipeline.source, pipeline, route)
-        frame = self.sources[pipeline.source.name]
+        source = self.sources[pipeline.source.name]
         needed = self.plan.needed()[pipeline.source.name]
         if pipeline.source.source.marker is not None:
             needed = [*needed, pipeline.source.source.marker]
-        quoted = ["`" + c.replace("`", "``") + "`" for c in needed]
         map_side = MapSide(pipeline.steps, route, ends=not self.streaming)
-        return frame.select(*quoted).mapInArrow(map_side, COLUMNS)
+        if isinstance(source, Files):
+            return load(self.spark, source, MapFiles(map_side, tuple(needed)))
+        quoted = ["`" + c.replace("`", "``") + "`" for c in needed]
+        return source.select(*quoted).mapInArrow(map_side, COLUMNS)
 
     def _stage(self, stage: Stage, after: Pipeline, route: Route) -> DataFrame:
         ids = tuple(shard_ids(self.shards))

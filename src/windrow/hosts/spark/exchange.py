@@ -28,7 +28,7 @@ ARROW = pa.schema(
         ("blob", pa.binary()),
     ]
 )
-DATA, PROMISE, ROWS_IN, ROWS_BAD, ROWS_LATE, ROWS_OUT, STATE_BYTES, RESULT, LATE, ROWS_REVISED = range(10)
+DATA, PROMISE, ROWS_IN, ROWS_BAD, ROWS_LATE, ROWS_OUT, STATE_BYTES, RESULT, LATE, ROWS_REVISED, FILES_BAD = range(11)
 METRICS = "windrow"  # the name of the counters in a streaming query's ``observedMetrics``
 COUNTERS = {
     "rows_in": ROWS_IN,
@@ -37,6 +37,7 @@ COUNTERS = {
     "rows_revised": ROWS_REVISED,
     "rows_out": ROWS_OUT,
     "state_bytes": STATE_BYTES,
+    "files_bad": FILES_BAD,
 }
 Row = tuple[int, int, int, int, int, bytes | None]
 Hashes = NDArray[np.uint64]

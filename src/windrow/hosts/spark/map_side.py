@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 import pyarrow as pa
 
 from windrow.graph import Graph
-from windrow.hosts.frames import normal
 from windrow.hosts.spark.exchange import (
     DATA,
     LATE,
@@ -26,6 +25,7 @@ from windrow.operators.meld import group_text
 from windrow.operators.operator import Item, Side
 from windrow.planner import Step, add_steps
 from windrow.progress import END, START, Punctuation
+from windrow.sources.frames import normal
 
 ROWS_AT_ONCE = 1_000_000  # rows that are aggregated together: enough to reduce well, some 100 MB at most
 
@@ -47,7 +47,7 @@ class Outbox:
     part: int  # distinguishes the tasks of a micro-batch, so that shards can order what they get
     promised: int = START
     ended: bool = False
-    counts: dict[str, int] = field(default_factory=lambda: {"bad": 0, "late": 0, "revised": 0, "out": 0})
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("in", "bad", "late", "revised", "out"), 0))
     _groups: dict[Hashable, int] = field(default_factory=dict, init=False)
     _sequence: int = field(default=0, init=False)
 
@@ -109,19 +109,27 @@ class MapSide:
         from pyspark import TaskContext
 
         context = TaskContext.get()
+        outbox = Outbox(self.route, context.partitionId() if context else 0)
+        for rows in self.run(together(batches), outbox):
+            yield record_batch(rows)
+        yield record_batch(self.last(outbox))
+
+    def run(self, frames: Iterable[pl.DataFrame], outbox: Outbox) -> Iterator[list[Row]]:
+        """The exchange rows of some data; promises and counts stay in the outbox."""
         graph = Graph()
         add_steps(graph, self.steps, None)
-        outbox = Outbox(self.route, context.partitionId() if context else 0)
-        rows_in = 0
-        for frame in together(batches):
-            rows_in += frame.height
+        for frame in frames:
+            outbox.counts["in"] += frame.height
             if rows := list(outbox.rows(graph.on_batch(0, frame))):
-                yield record_batch(rows)
+                yield rows
         if self.ends:
             list(outbox.rows(graph.on_punctuation(0, Punctuation(END))))
             outbox.ended = False  # this part has ended; whether all have, the shard knows
-        counts = [outbox.passed(ROWS_IN, rows_in), outbox.passed(ROWS_BAD, outbox.counts["bad"])]
-        yield record_batch([*outbox.last(), *counts])
+
+    def last(self, outbox: Outbox) -> list[Row]:
+        """What a task says when it has sent all its rows."""
+        counts = (ROWS_IN, outbox.counts["in"]), (ROWS_BAD, outbox.counts["bad"])
+        return [*outbox.last(), *(outbox.passed(kind, count) for kind, count in counts)]
 
 
 def together(batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:

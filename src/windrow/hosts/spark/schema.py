@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pyarrow as pa
 
-from windrow.hosts.frames import normal_type
+from windrow.sources.frames import normal_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -10,39 +11,52 @@ import polars as pl
 import pyarrow as pa
 
 from windrow.graph import Graph
+from windrow.hosts.spark.compile import session_of
 from windrow.hosts.spark.exchange import COUNTERS, METRICS
+from windrow.hosts.spark.files import Task, TornError, load, readable
 from windrow.hosts.spark.map_side import together
+from windrow.hosts.spark.schema import to_spark as spark_schema
 from windrow.logical.nodes import Scan
 from windrow.operators.admit import REASON
 from windrow.operators.operator import Side
 from windrow.planner import Pipeline, Plan, Step, add_steps
+from windrow.sources.files import Files
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 
-def bad_rows(plan: Plan, sources: Mapping[str, DataFrame]) -> DataFrame:
-    """All bad rows as they came, with the source's name and the reason. Stateless: it needs no promises."""
+def bad_rows(plan: Plan, sources: Mapping[str, DataFrame | Files]) -> DataFrame:
+    """All bad rows as they came, with the source's name and the reason. Stateless: it needs no promises.
+
+    A file that cannot be read is a row of NULLs with the reason.
+    """
     from pyspark.sql import functions as f
 
+    spark = session_of(list(sources.values()))
     rows = reduce(
         lambda a, b: a.unionByName(b, allowMissingColumns=True),
-        [_of_leaf(leaf, sources) for leaf in plan.leaves()],
+        [_of_leaf(leaf, sources, spark) for leaf in plan.leaves()],
     )
     bad = {"rows_bad": f.count("*"), "rows_out": f.count("*")}
     return rows.observe(METRICS, *(bad.get(name, f.sum(f.lit(0))).alias(name) for name in COUNTERS))
 
 
-def _of_leaf(leaf: Pipeline, sources: Mapping[str, DataFrame]) -> DataFrame:
+def _of_leaf(leaf: Pipeline, sources: Mapping[str, DataFrame | Files], spark: SparkSession) -> DataFrame:
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StringType, StructType
 
     assert isinstance(leaf.source, Scan)
-    frame = sources[leaf.source.name]
-    schema = StructType([*frame.schema.fields]).add(REASON, StringType()).add("source", StringType())
+    source = sources[leaf.source.name]
+    given = spark_schema(source.schema)[0] if isinstance(source, Files) else source.schema
+    schema = StructType([*given.fields]).add(REASON, StringType()).add("source", StringType())
     names = [step.name for step in leaf.steps]
     steps = leaf.steps[: names.index("lift") + 1] if "lift" in names else leaf.steps[: 1 + names.index("admit")]
-    return frame.mapInArrow(_BadRows(steps, leaf.source.name, to_arrow_schema(schema, timezone="UTC")), schema)
+    rows = _BadRows(steps, leaf.source.name, to_arrow_schema(schema, timezone="UTC"))
+    if isinstance(source, Files):
+        return load(spark, source, _BadRowsOfFiles(rows, schema))
+    return source.mapInArrow(rows, schema)
 
 
 class _BadRows:
@@ -54,13 +68,38 @@ class _BadRows:
         self.schema = schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from self.found(together(batches))
+        yield pa.RecordBatch.from_pylist([], schema=self.schema)
+
+    def found(self, frames: Iterable[pl.DataFrame]) -> Iterator[pa.RecordBatch]:
         graph = Graph()
         add_steps(graph, self.steps, None)
-        for frame in together(batches):
+        for frame in frames:
             for item in graph.on_batch(0, frame):
                 if isinstance(item, Side) and item.kind == "bad":
-                    rows = item.rows.with_columns(pl.lit(self.name).alias("source"))
-                    missing = [f.name for f in self.schema if f.name not in rows.columns]
-                    rows = rows.with_columns(pl.lit(None).alias(c) for c in missing)
-                    yield from rows.select(self.schema.names).to_arrow().cast(self.schema).to_batches()
-        yield pa.RecordBatch.from_pylist([], schema=self.schema)
+                    yield from self.batches(item.rows)
+
+    def batches(self, rows: pl.DataFrame) -> list[pa.RecordBatch]:
+        """Rows in the columns of the output; what they do not have is NULL."""
+        missing = [pl.lit(None).alias(f.name) for f in self.schema if f.name not in rows.columns]
+        named = rows.with_columns(*missing).with_columns(pl.lit(self.name).alias("source"))
+        found: list[pa.RecordBatch] = named.select(self.schema.names).to_arrow().cast(self.schema).to_batches()
+        return found
+
+
+@dataclass(frozen=True)
+class _BadRowsOfFiles:
+    """The same over files, and the files themselves that cannot be read."""
+
+    rows: _BadRows
+    schema: StructType
+
+    def run(self, task: Task, files: Files) -> Iterator[pa.RecordBatch]:
+        reasons = [reason for _file, reason in task.aside]
+        for file in task.files:
+            try:
+                yield from list(self.rows.found(readable(files, file, list(files.schema))))
+            except TornError as error:
+                reasons.append(str(error))
+        yield from self.rows.batches(pl.DataFrame({REASON: reasons}, schema={REASON: pl.String}))
+        yield pa.RecordBatch.from_pylist([], schema=self.rows.schema)

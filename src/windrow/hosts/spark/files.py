@@ -1,0 +1,190 @@
+"""Files as a source of ours: the map side runs inside the reader, so that raw rows never enter the JVM.
+
+A Python data source may yield Arrow. This one yields exchange rows (pane partials, promises, counts), not the rows of
+the files: a micro-batch moves a few blobs from Python to the shards, where ``mapInArrow`` would first move every row
+from the JVM to Python, at about a microsecond each.
+"""
+
+from __future__ import annotations
+
+import copy
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import polars as pl
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from windrow.hosts.spark.exchange import COLUMNS, FILES_BAD, Row, record_batch
+from windrow.hosts.spark.map_side import MapSide, Outbox
+from windrow.sources.files import File, Files, Position, Unreadable, short, spread
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class TornError(Exception):
+    """A file turned out to be unreadable after its head had been read."""
+
+
+class Job(Protocol):
+    """What is done with the files of a task. ``schema`` is that of the batches it yields."""
+
+    @property
+    def schema(self) -> str | StructType: ...
+
+    def run(self, task: Task, files: Files) -> Iterator[pa.RecordBatch]: ...
+
+
+class Task(InputPartition):  # type: ignore[misc]
+    """The files of one Spark task, and those that are set aside, each with the reason."""
+
+    def __init__(self, number: int, files: Sequence[File], aside: Sequence[tuple[File, str]] = ()) -> None:
+        super().__init__(number)
+        self.number = number
+        self.files = tuple(files)
+        self.aside = tuple(aside)
+
+
+def readable(files: Files, file: File, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+    """The rows of a file; TornError, and nothing else, if it cannot be read on."""
+    frames = files.frames(file, columns)
+    while True:
+        try:
+            frame = next(frames)
+        except StopIteration:
+            return
+        except Unreadable as error:
+            raise TornError(f"{file.path} is torn: {short(error)}") from error
+        yield frame
+
+
+@dataclass(frozen=True)
+class MapFiles:
+    """The map side over files. A file counts as a whole or not at all: one torn in the middle adds nothing."""
+
+    map_side: MapSide
+    columns: tuple[str, ...]
+    schema: str = COLUMNS
+
+    def run(self, task: Task, files: Files) -> Iterator[pa.RecordBatch]:
+        outbox = Outbox(self.map_side.route, task.number)
+        for _file, reason in task.aside:
+            yield record_batch([bad_file(outbox, reason)])
+        for file in task.files:
+            attempt = copy.deepcopy(outbox)
+            try:
+                rows = [row for part in self._rows(files, file, attempt) for row in part]
+            except TornError as error:
+                rows = [bad_file(outbox, str(error))]
+            else:
+                outbox = attempt
+            if rows:
+                yield record_batch(rows)
+        yield record_batch(self.map_side.last(outbox))
+
+    def _rows(self, files: Files, file: File, outbox: Outbox) -> Iterator[list[Row]]:
+        return self.map_side.run(readable(files, file, self.columns), outbox)
+
+
+def bad_file(outbox: Outbox, reason: str) -> Row:
+    """The exchange row that reports a file."""
+    return outbox.passed(FILES_BAD, 1, reason.encode())
+
+
+# -- Spark's interface -------------------------------------------------------------------------------------------------
+class FileSource(DataSource):  # type: ignore[misc]
+    """Configured by subclassing (see ``load``): Spark makes it from a class and options in text only."""
+
+    files: Files
+    job: Job
+    tasks: int
+
+    @classmethod
+    def name(cls) -> str:
+        return cls.__name__
+
+    def schema(self) -> str | StructType:
+        return self.job.schema
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
+        return _BatchReader(self)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 (Spark's name)
+        return _StreamReader(self)
+
+
+def load(spark: SparkSession, files: Files, job: Job) -> DataFrame:
+    """A DataFrame of what the job yields, with as many tasks as there are cores."""
+    tasks = int(spark.sparkContext.defaultParallelism)
+    name = f"windrow_files_{uuid.uuid4().hex[:12]}"
+    source: Any = type(name, (FileSource,), {"files": files, "job": job, "tasks": tasks})
+    spark.dataSource.register(source)
+    return (spark.readStream if files.streaming else spark.read).format(name).load()
+
+
+def _tasks(source: FileSource, files: Sequence[File], aside: Sequence[tuple[File, str]]) -> list[Task]:
+    parts = spread(files, source.tasks) or [[]]
+    return [Task(i, part, aside if i == 0 else ()) for i, part in enumerate(parts)]
+
+
+def _sorted_out(files: Files, found: Sequence[File]) -> tuple[list[File], list[tuple[File, str]]]:
+    """The files that look readable, and the others with the reason."""
+    problems = [(file, files.problem(file)) for file in found]
+    return [f for f, reason in problems if reason is None], [(f, reason) for f, reason in problems if reason]
+
+
+class _BatchReader(DataSourceReader):  # type: ignore[misc]
+    """All files that are there when the query is planned."""
+
+    def __init__(self, source: FileSource) -> None:
+        self.source = source
+
+    def partitions(self) -> list[Task]:
+        return _tasks(self.source, *_sorted_out(self.source.files, self.source.files.listed()))
+
+    def read(self, partition: Task) -> Iterator[pa.RecordBatch]:
+        return self.source.job.run(partition, self.source.files)
+
+
+class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+    """Micro-batches of files, oldest first. All it knows is in the offsets, which Spark logs before it runs a batch."""
+
+    def __init__(self, source: FileSource) -> None:
+        self.source = source
+        self.limit_to: frozenset[File] | None = None
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        return Position().to_json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        return ReadAllAvailable() if self.source.files.max_files is None else ReadMaxFiles(self.source.files.max_files)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self.limit_to = frozenset(self.source.files.listed())
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        position = Position.from_json(start)
+        there = self.source.files.listed()
+        fresh = position.fresh((f for f in there if self._wanted(f)), self.source.files.remember)
+        if isinstance(limit, ReadMaxFiles):
+            fresh = fresh[: limit.max_files]
+        if not fresh:
+            return start
+        return position.after(*_sorted_out(self.source.files, fresh), self.source.files.remember).to_json()
+
+    def _wanted(self, file: File) -> bool:
+        return self.limit_to is None or file in self.limit_to
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Task]:
+        if start == end:
+            return []
+        position = Position.from_json(end)
+        return _tasks(self.source, position.batch, position.aside)
+
+    def read(self, partition: Task) -> Iterator[pa.RecordBatch]:
+        return self.source.job.run(partition, self.source.files)
