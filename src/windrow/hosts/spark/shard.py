@@ -27,9 +27,11 @@ from windrow.hosts.spark.exchange import (
     decode,
     encode,
 )
+from windrow.hosts.spark.live import live_copy
 from windrow.hosts.spark.map_side import Outbox, Route
 from windrow.operators import Meld
 from windrow.operators.meld import group_of
+from windrow.operators.operator import State
 from windrow.planner import Step, add_steps
 from windrow.progress import END, START, Punctuation
 
@@ -118,7 +120,8 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
     """Runs a fragment under ``transformWithState``, grouped by shard.
 
     State: ``identity`` (what the checkpoint belongs to), ``version`` (a random token per committed micro-batch) and
-    ``chunks``. A worker that still has the graph of exactly this version goes on with it; any other reads the chunks.
+    ``chunks``. A worker that still has the graph of exactly this version goes on with it; any other maps the live copy
+    on its machine if that is of this version, and else reads the chunks.
     """
 
     def __init__(self, fragment: Fragment, identity: Mapping[str, Any]) -> None:
@@ -139,16 +142,25 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
     ) -> Iterator[SparkRow]:
         shard = int(key[0])
         self._check_identity()
-        graph = self._graph(shard)
+        before = self.version.get()
+        graph = self._graph(shard, None if before is None else before[0])
         for row in self.fragment.run(graph, shard, (tuple(r) for r in rows)):
             yield _row(*row)
-        for name, frame in graph.changes().items():
+        self._keep(shard, graph, None if before is None else before[0])
+
+    def _keep(self, shard: int, graph: Graph, before: str | None) -> None:
+        """What changed to the state store, and to the copy that other workers on this machine can map."""
+        changes = graph.changes()
+        for name, frame in changes.items():
             if frame is None:
                 self.chunks.removeKey((name,))
             else:
                 self.chunks.updateValue((name,), (encode(frame),))
         token = uuid.uuid4().hex
         self.version.update((token,))
+        copy = live_copy(self.run_id, shard)
+        if copy is not None:
+            copy.store(before, token, changes, graph.snapshot)
         _live[self.run_id, shard] = (token, graph)
         while len(_live) > LIVE_GRAPHS:
             _live.popitem(last=False)
@@ -166,18 +178,20 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
         if before != now:
             raise CheckpointError(difference(before, now))
 
-    def _graph(self, shard: int) -> Graph:
+    def _graph(self, shard: int, stored: str | None) -> Graph:
         # Taken out while it runs: if this task fails half way, nobody may go on with a half-changed graph.
         token, graph = _live.pop((self.run_id, shard), (None, None))
-        stored = self.version.get()
-        if graph is not None and stored is not None and stored[0] == token:
+        if graph is not None and stored is not None and stored == token:
             return graph
         graph = self.fragment.graph()
         if stored is not None:
-            graph.restore(
-                {k[0]: decode(v[0], f"state chunk {k[0]!r} of shard {shard}") for k, v in self.chunks.iterator()}
-            )
+            copy = live_copy(self.run_id, shard)
+            state = copy.load(stored) if copy is not None else None
+            graph.restore(state if state is not None else self._stored_state(shard))
         return graph
+
+    def _stored_state(self, shard: int) -> State:
+        return {k[0]: decode(v[0], f"state chunk {k[0]!r} of shard {shard}") for k, v in self.chunks.iterator()}
 
 
 def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
