@@ -11,6 +11,7 @@ LAYERS = [  # from the top down; a module may import what is below it, and its o
     ("hosts",),
     ("sources", "sinks"),
     ("planner",),
+    ("optimizer",),
     ("logical",),
     ("graph",),
     ("operators",),

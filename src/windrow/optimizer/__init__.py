@@ -1,0 +1,6 @@
+"""Which physical algorithm runs a logical operator: the papers' cost models, fed by measured or declared statistics."""
+
+from windrow.optimizer.choose import Choice, Option, choose
+from windrow.optimizer.statistics import Statistics, Workload, assumed, declared, measured
+
+__all__ = ["Choice", "Option", "Statistics", "Workload", "assumed", "choose", "declared", "measured"]

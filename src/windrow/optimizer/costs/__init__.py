@@ -1,0 +1,1 @@
+"""Cost models, one file per paper."""

@@ -1,0 +1,89 @@
+"""What a window aggregation costs per window, in time (Li, Eqs. 6.1 to 6.4) and in memory (Eqs. 6.5 to 6.8).
+
+The equations are the thesis's with two changes that the operators force. A window level that slides (van Herk's blocks,
+subtraction) takes a fixed number of merges per pane and group, where Eq. 6.1 has one per pane *of the window* (c P G).
+And Wid reduces the rows of a batch that have the same windows before it updates them, so that it pays Eq. 6.3's price
+for partials, not for rows. The unit costs are nanoseconds as ``windrow bench panes`` fits them; only their ratios
+matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from windrow.optimizer.statistics import Workload
+
+A = 60.0  # lift a row into its pane or window (a of Eq. 6.1)
+B = 120.0  # put out a pane partial (b of Eq. 6.1)
+C = 40.0  # merge a partial at the window level (c of Eqs. 6.1 and 6.2)
+U = 150.0  # update one window's accumulator with a partial (a' of Eq. 6.3, by partials)
+R = 90.0  # revisit a buffered row for one window (a' of Eq. 6.3, by rows)
+MERGES = 3  # of a pane in a window level that slides
+CHECK = 40.0  # look up whether a row's group is lazy or eager
+
+
+def paned(w: Workload) -> float:
+    """Eq. 6.1 and 6.2: each row once, a partial per pane and group, a few merges per pane and group."""
+    return w.step * (A * w.tuples + B * w.groups + MERGES * C * w.groups)
+
+
+def wid(w: Workload) -> float:
+    """Eq. 6.3, with the rows of a pane and group reduced first: each pane partial updates all its windows."""
+    return w.step * A * w.tuples + U * w.groups * w.panes
+
+
+def buffering(w: Workload) -> float:
+    """Eq. 6.3: every row of the window, again for every window."""
+    return R * w.tuples * w.panes
+
+
+def adaptwid(w: Workload) -> float:
+    """Each group by the better of the two, and a look at every row's group."""
+    eager, lazy = U * w.groups * w.panes, R * w.tuples * w.panes
+    return w.step * (A + CHECK) * w.tuples + min(eager, lazy)
+
+
+def adaptpaned(w: Workload) -> float:
+    """The same for panes, which are tumbling: no row is revisited."""
+    return paned(w) + w.step * CHECK * w.tuples
+
+
+def eager_bytes(w: Workload) -> float:
+    """Eq. 6.5: a partial for each open window and group."""
+    return w.partial * w.groups * w.wed / w.step
+
+
+def pane_bytes(w: Workload) -> float:
+    """The same with panes: a partial for each pane of the open windows and group."""
+    return w.partial * w.groups * w.wed
+
+
+def lazy_bytes(w: Workload) -> float:
+    """Eq. 6.6, and 6.8 for sources that arrive together: the rows of all open windows."""
+    return w.row * w.tuples * w.wed
+
+
+def adapt_bytes(w: Workload) -> float:
+    """Cond. 6.9 picks the smaller group by group; of groups of unknown sizes the sum is at most this."""
+    return min(eager_bytes(w), lazy_bytes(w))
+
+
+def adapt_pane_bytes(w: Workload) -> float:
+    """The same for each pane of a group."""
+    return min(pane_bytes(w), lazy_bytes(w))
+
+
+TIME: dict[str, Callable[[Workload], float]] = {
+    "paned": paned,
+    "wid": wid,
+    "buffering": buffering,
+    "adaptwid": adaptwid,
+    "adaptpaned": adaptpaned,
+}
+MEMORY: dict[str, Callable[[Workload], float]] = {
+    "paned": pane_bytes,
+    "wid": eager_bytes,
+    "buffering": lazy_bytes,
+    "adaptwid": adapt_bytes,
+    "adaptpaned": adapt_pane_bytes,
+}
