@@ -2,6 +2,7 @@
 
 from windrow.operators.admit import Admit
 from windrow.operators.bucket import Bucket
+from windrow.operators.buffering import Buffering
 from windrow.operators.clock import WallClock
 from windrow.operators.gate import Gate
 from windrow.operators.instants import Instants
@@ -27,6 +28,7 @@ __all__ = [
     "Admit",
     "Batch",
     "Bucket",
+    "Buffering",
     "Gate",
     "Instants",
     "Item",

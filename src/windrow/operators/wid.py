@@ -29,11 +29,15 @@ class Wid(SlidingAggregate):
         with locating(self.place):
             tagged = self.aggregates.lift(batch.filter(pl.col(FIRST) < pl.col(LAST)), [FIRST, LAST, *self.keys])
         kept, side = self._on_time(tagged)
-        if kept.height:
-            spread = kept.with_columns(pl.int_ranges(FIRST, LAST).alias(WID)).explode(WID).drop(FIRST, LAST)
+        self.put(kept)
+        return side
+
+    def put(self, tagged: Batch) -> None:
+        """Merge partials into each of their windows."""
+        if tagged.height:
+            spread = tagged.with_columns(pl.int_ranges(FIRST, LAST).alias(WID)).explode(WID).drop(FIRST, LAST)
             merged = self._combined(spread, [WID, *self.keys])
             self.chunks.append(merged.with_columns((pl.col(WID) // self.width).alias(CHUNK)))
-        return side
 
     def _on_time(self, tagged: Batch) -> tuple[Batch, list[Item]]:
         late = tagged.filter(pl.col(FIRST) < self.closed)
@@ -61,10 +65,4 @@ class Wid(SlidingAggregate):
         return [self.results(windows), self.promise()] if windows.height else [self.promise()]
 
     def wake_at(self) -> int | None:
-        first = self.chunks.first()
-        if first is None:
-            return None
-        ids = pl.concat([frame[WID] for frame in self.chunks.stacks[first]])
-        live = ids.filter(ids >= self.closed).min()
-        last = (first + 1) * self.width - 1
-        return self.waits_until(last if live is None else int(live))  # type: ignore[arg-type]
+        return self.waits_for(self.chunks, self.width)

@@ -14,6 +14,7 @@ from windrow.logical.nodes import (
 )
 from windrow.operators import (
     Bucket,
+    Buffering,
     Instants,
     Paned,
     Panes,
@@ -23,10 +24,16 @@ from windrow.operators import (
     SlidByTuple,
     Wid,
 )
+from windrow.operators.sliding import SlidingAggregate
 from windrow.planner.plan import Step
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
-ALGORITHMS = ("paned", "wid")
+# Those that take rows tagged by Bucket: the operator, and what explain says of it.
+BY_WINDOW_ID: dict[str, tuple[Callable[..., SlidingAggregate], str]] = {
+    "wid": (Wid, "an accumulator per window and group"),
+    "buffering": (Buffering, "rows, and each window from its rows as it closes"),
+}
+ALGORITHMS = ("paned", *BY_WINDOW_ID)
 
 
 @dataclass(frozen=True)
@@ -53,10 +60,13 @@ def _sliding(node: WindowAggregate, aggregates: Partials) -> Physical:
         paned = partial(Paned, window, keys, aggregates, node.bound, options)
         return Physical(algorithm, (low,), Step("paned", paned, "panes merged to windows as they close"), keys)
     if options.versioned or options.empty:
-        raise PlanError("the algorithm 'wid' keeps no panes: EMIT EARLY, LATE REVISE and WITH EMPTY need 'paned'")
+        raise PlanError(
+            f"the algorithm {algorithm!r} keeps no panes: EMIT EARLY, LATE REVISE and WITH EMPTY need 'paned'"
+        )
     low = Step("bucket", partial(Bucket, window), "tag rows with their window ids")
-    wid = partial(Wid, window, keys, aggregates, node.bound, options)
-    return Physical(algorithm, (low,), Step("wid", wid, "an accumulator per window and group"), keys)
+    kind, says = BY_WINDOW_ID[algorithm]
+    high = partial(kind, window, keys, aggregates, node.bound, options)
+    return Physical(algorithm, (low,), Step(algorithm, high, says), keys)
 
 
 def _landmark(node: WindowAggregate, aggregates: Partials) -> Physical:

@@ -1,0 +1,118 @@
+"""RowBuffer: the rows of open windows, by time slice, and the windows computed from them when they close."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import polars as pl
+
+from windrow.aggregates import Partials
+from windrow.operators.bucket import FIRST, LAST
+from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW, Chunks
+from windrow.operators.operator import PROGRESS, WID, Batch
+from windrow.operators.ranges import windows_of
+from windrow.operators.released import clipped
+from windrow.progress import END
+from windrow.windows import Sliding
+from windrow.windows.tuples import Ints
+
+INPUT = "@input"  # the number of the source of a row, where there are several
+BLOCK = 4_000_000  # rows x windows that are looked at at once
+
+
+class RowBuffer:
+    """A row is kept once, with its progress value: its window ids follow from it, and would take twice the space."""
+
+    def __init__(self, window: Sliding, keys: Sequence[str], aggregates: Partials) -> None:
+        self.window = window
+        self.keys = tuple(keys)
+        self.aggregates = aggregates
+        # Whole panes: no window begins inside a slice, so that what is past can be freed at once.
+        self.width = window.pane * max(1, window.range // window.pane // CHUNKS_PER_WINDOW)
+        self.chunks = Chunks(pl.DataFrame.rechunk)
+
+    def add(self, rows: Batch) -> None:
+        """Keep rows that have an open window."""
+        if rows.height:
+            slices = (pl.col(PROGRESS) - self.window.origin) // self.width
+            self.chunks.append(rows.drop(FIRST, LAST, INPUT, strict=False).with_columns(slices.alias(CHUNK)))
+
+    def rows(self) -> Batch | None:
+        """All rows, in no order."""
+        frames = [frame for stack in self.chunks.stacks.values() for frame in stack]
+        return pl.concat(frames) if frames else None
+
+    @property
+    def height(self) -> int:
+        return sum(frame.height for stack in self.chunks.stacks.values() for frame in stack)
+
+    def keep(self, wanted: pl.Series) -> None:
+        """Forget the rows of ``rows()`` that are not wanted."""
+        at = 0
+        for chunk, stack in list(self.chunks.stacks.items()):
+            height = sum(frame.height for frame in stack)
+            mask = wanted[at : at + height]
+            if not mask.all():
+                self.chunks.replace(chunk, pl.concat(stack).filter(mask))
+            at += height
+
+    def states(self, first: int, last: int) -> Iterator[Batch]:
+        """The state of each window with an id in [first, last) and each group, from its rows, some windows at a time.
+
+        Each row is looked at once for each of its windows (Li 6.3: lazy aggregation).
+        """
+        rows = self._between(first, last)
+        if rows is None or not rows.height:
+            return
+        begin, end = self.window.wids_array(rows[PROGRESS].to_numpy())
+        wid, low, high = windows_of(np.zeros(rows.height, np.int64), begin.clip(first, last), end.clip(first, last))
+        upto = np.cumsum(high - low)
+        start = 0
+        while start < len(wid):
+            done = int(upto[start - 1]) if start else 0
+            stop = max(start + 1, int(np.searchsorted(upto, done + BLOCK, side="right")))
+            block = _copies(rows, wid[start:stop], low[start:stop], high[start:stop])
+            yield self.aggregates.lift(block, [WID, *self.keys])
+            start = stop
+
+    def _between(self, first: int, last: int) -> Batch | None:
+        """The rows of some windows by progress value."""
+        begin = clipped(self.window.start(first))
+        end = clipped(END if last == END else self.window.end(last - 1))
+        frames = self.chunks.below(-(-(end - self.window.origin) // self.width))
+        if not frames:
+            return None
+        rows = pl.concat(frames).filter(pl.col(PROGRESS) >= begin, pl.col(PROGRESS) < end)
+        return rows.sort(PROGRESS)
+
+    def free(self, closed: int) -> None:
+        """Forget the slices that no window from ``closed`` on needs."""
+        needed = END if closed == END else self.window.start(closed)
+        self.chunks.free_below(clipped(needed - self.window.origin) // self.width)
+
+    def freeing(self) -> int | None:
+        """The last window whose release lets the oldest slice go."""
+        first = self.chunks.first()
+        if first is None:
+            return None
+        return -(-((first + 1) * self.width + self.window.range) // self.window.slide) - 2
+
+    def next(self, closed: int) -> int | None:
+        """The first window from ``closed`` on that has a row here."""
+        needed = clipped(self.window.start(closed))
+        for chunk in sorted(self.chunks.stacks):
+            at = pl.concat([frame[PROGRESS] for frame in self.chunks.stacks[chunk]])
+            live = at.filter(at >= needed).min()
+            if live is not None:
+                return max(closed, (int(live) - self.window.origin) // self.window.slide)  # type: ignore[arg-type]
+        return None
+
+
+def _copies(rows: Batch, wid: Ints, low: Ints, high: Ints) -> Batch:
+    """The rows of each window, tagged with its id."""
+    count = high - low
+    if len(wid) == 1:
+        return rows[int(low[0]) : int(high[0])].with_columns(pl.lit(int(wid[0]), pl.Int64).alias(WID))
+    at = np.repeat(low, count) + np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+    return rows[at].with_columns(pl.Series(WID, np.repeat(wid, count)))
