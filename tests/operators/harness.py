@@ -7,7 +7,7 @@ import polars as pl
 from hypothesis import strategies as st
 
 from windrow.aggregates import Partials, make, recalc
-from windrow.operators import Bucket, Buffering, Paned, Panes, Side, Wid
+from windrow.operators import AdaptPaned, AdaptWid, Bucket, Buffering, Paned, Panes, Side, Wid
 from windrow.progress import END, START, Punctuation
 from windrow.windows import Sliding, Tuple
 
@@ -21,7 +21,7 @@ SPECS = (
     ("hi", "max", "f"),
     ("v", "var_samp", "x"),
 )
-KINDS = {"wid": Wid, "paned": Paned, "buffering": Buffering}
+KINDS = {"wid": Wid, "paned": Paned, "buffering": Buffering, "adaptwid": AdaptWid, "adaptpaned": AdaptPaned}
 COUNTS = (("n", "count", None), ("s", "sum", "x"))
 
 WINDOWS = st.builds(Sliding, range=st.integers(1, 20), slide=st.integers(1, 25), origin=st.integers(-5, 5))

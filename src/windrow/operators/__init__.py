@@ -1,5 +1,7 @@
 """Operators: the only place where algorithms live. One file each; all share the interface of ``operator.py``."""
 
+from windrow.operators.adaptpaned import AdaptPaned
+from windrow.operators.adaptwid import AdaptWid
 from windrow.operators.admit import Admit
 from windrow.operators.bucket import Bucket
 from windrow.operators.buffering import Buffering
@@ -25,6 +27,8 @@ from windrow.operators.wid import Wid
 
 __all__ = [
     "PLAIN",
+    "AdaptPaned",
+    "AdaptWid",
     "Admit",
     "Batch",
     "Bucket",

@@ -3,8 +3,6 @@ its rows when it closes."""
 
 from __future__ import annotations
 
-import polars as pl
-
 from windrow.operators.operator import WID, Batch, Item
 from windrow.operators.released import locating
 from windrow.operators.rowbuffer import RowBuffer

@@ -18,6 +18,7 @@ from windrow.windows import Sliding
 from windrow.windows.tuples import Ints
 
 INPUT = "@input"  # the number of the source of a row, where there are several
+N = "@n"  # a number of rows
 BLOCK = 4_000_000  # rows x windows that are looked at at once
 
 
@@ -45,7 +46,11 @@ class RowBuffer:
 
     @property
     def height(self) -> int:
-        return sum(frame.height for stack in self.chunks.stacks.values() for frame in stack)
+        return self.chunks.height()
+
+    def row_bytes(self) -> float:
+        """What a row takes, measured."""
+        return self.chunks.state_bytes() / max(1, self.height)
 
     def keep(self, wanted: pl.Series) -> None:
         """Forget the rows of ``rows()`` that are not wanted."""
@@ -62,7 +67,9 @@ class RowBuffer:
 
         Each row is looked at once for each of its windows (Li 6.3: lazy aggregation).
         """
-        rows = self._between(first, last)
+        rows = self.between(
+            (first + 1) * self.window.slide - self.window.range, END if last == END else last * self.window.slide
+        )
         if rows is None or not rows.height:
             return
         begin, end = self.window.wids_array(rows[PROGRESS].to_numpy())
@@ -76,15 +83,14 @@ class RowBuffer:
             yield self.aggregates.lift(block, [WID, *self.keys])
             start = stop
 
-    def _between(self, first: int, last: int) -> Batch | None:
-        """The rows of some windows by progress value."""
-        begin = clipped(self.window.start(first))
-        end = clipped(END if last == END else self.window.end(last - 1))
-        frames = self.chunks.below(-(-(end - self.window.origin) // self.width))
+    def between(self, begin: int, end: int) -> Batch | None:
+        """The rows with progress values in [begin, end), counted from the origin, in this order."""
+        begin, end = clipped(begin), clipped(end)
+        frames = self.chunks.below(-(-end // self.width))
         if not frames:
             return None
-        rows = pl.concat(frames).filter(pl.col(PROGRESS) >= begin, pl.col(PROGRESS) < end)
-        return rows.sort(PROGRESS)
+        at = pl.col(PROGRESS) - self.window.origin
+        return pl.concat(frames).filter(at >= begin, at < end).sort(PROGRESS)
 
     def free(self, closed: int) -> None:
         """Forget the slices that no window from ``closed`` on needs."""
@@ -109,10 +115,35 @@ class RowBuffer:
         return None
 
 
+def volumes(rows: Batch, by: Sequence[str]) -> Batch:
+    """The number of rows (``@n``) of each group."""
+    count = pl.len().cast(pl.Int64).alias(N)
+    return rows.group_by(by).agg(count) if by else rows.select(count)
+
+
+def among(frame: Batch, groups: Batch, by: Sequence[str]) -> pl.Series:
+    """Which rows of a frame are of one of some groups. Without keys all rows are of the same group."""
+    if not by or not groups.height:
+        return pl.repeat(groups.height > 0, frame.height, dtype=pl.Boolean, eager=True)
+    named = groups.select(by).unique().with_columns(pl.lit(value=True).alias(N))
+    joined = frame.select(by).join(named, on=list(by), how="left", nulls_equal=True, maintain_order="left")
+    return joined[N].is_not_null()
+
+
+def partial_bytes(chunks: Chunks, aggregates: Partials, groups: Batch) -> float:
+    """What a partial takes: measured, or before there are any, what those of no rows take with the keys of a few."""
+    if chunks.stacks:
+        return chunks.state_bytes() / max(1, chunks.height())
+    few = aggregates.empty(groups.head(64).with_columns(pl.lit(0, pl.Int64).alias(WID)))
+    # Column by column: inside a frame a literal counts once, however many rows it stands for.
+    return sum(column.estimated_size() for column in few.get_columns()) / max(1, few.height)
+
+
 def _copies(rows: Batch, wid: Ints, low: Ints, high: Ints) -> Batch:
     """The rows of each window, tagged with its id."""
     count = high - low
     if len(wid) == 1:
         return rows[int(low[0]) : int(high[0])].with_columns(pl.lit(int(wid[0]), pl.Int64).alias(WID))
     at = np.repeat(low, count) + np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-    return rows[at].with_columns(pl.Series(WID, np.repeat(wid, count)))
+    copies: Batch = rows[at]
+    return copies.with_columns(pl.Series(WID, np.repeat(wid, count)))

@@ -13,6 +13,8 @@ from windrow.logical.nodes import (
     WindowAggregate,
 )
 from windrow.operators import (
+    AdaptPaned,
+    AdaptWid,
     Bucket,
     Buffering,
     Instants,
@@ -24,14 +26,16 @@ from windrow.operators import (
     SlidByTuple,
     Wid,
 )
-from windrow.operators.sliding import SlidingAggregate
+from windrow.operators.operator import Operator
 from windrow.planner.plan import Step
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
 # Those that take rows tagged by Bucket: the operator, and what explain says of it.
-BY_WINDOW_ID: dict[str, tuple[Callable[..., SlidingAggregate], str]] = {
+BY_WINDOW_ID: dict[str, tuple[Callable[..., Operator], str]] = {
     "wid": (Wid, "an accumulator per window and group"),
     "buffering": (Buffering, "rows, and each window from its rows as it closes"),
+    "adaptwid": (AdaptWid, "rows of sparse groups, accumulators of dense ones"),
+    "adaptpaned": (AdaptPaned, "rows of sparse panes, partials of dense ones, merged as windows close"),
 }
 ALGORITHMS = ("paned", *BY_WINDOW_ID)
 
