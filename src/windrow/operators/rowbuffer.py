@@ -125,9 +125,11 @@ def among(frame: Batch, groups: Batch, by: Sequence[str]) -> pl.Series:
     """Which rows of a frame are of one of some groups. Without keys all rows are of the same group."""
     if not by or not groups.height:
         return pl.repeat(groups.height > 0, frame.height, dtype=pl.Boolean, eager=True)
-    named = groups.select(by).unique().with_columns(pl.lit(value=True).alias(N))
-    joined = frame.select(by).join(named, on=list(by), how="left", nulls_equal=True, maintain_order="left")
-    return joined[N].is_not_null()
+    numbers = frame.select(by).with_row_index(N)
+    found = numbers.join(groups.select(by), on=list(by), how="semi", nulls_equal=True)
+    mask = np.zeros(frame.height, bool)
+    mask[found[N].to_numpy()] = True
+    return pl.Series(mask)
 
 
 def partial_bytes(chunks: Chunks, aggregates: Partials, groups: Batch) -> float:

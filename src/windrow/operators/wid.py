@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from windrow.operators.bucket import FIRST, LAST
 from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW
 from windrow.operators.operator import WID, Batch, Item
-from windrow.operators.released import locating
+from windrow.operators.ranges import merged, windows_of
+from windrow.operators.released import locating, numbered
 from windrow.operators.sliding import SlidingAggregate
 from windrow.progress import Punctuation
 from windrow.windows.tuples import Ints
@@ -34,10 +36,15 @@ class Wid(SlidingAggregate):
 
     def put(self, tagged: Batch) -> None:
         """Merge partials into each of their windows."""
-        if tagged.height:
-            spread = tagged.with_columns(pl.int_ranges(FIRST, LAST).alias(WID)).explode(WID).drop(FIRST, LAST)
-            merged = self._combined(spread, [WID, *self.keys])
-            self.chunks.append(merged.with_columns((pl.col(WID) // self.width).alias(CHUNK)))
+        if not tagged.height:
+            return
+        tagged = numbered(tagged, self.keys).sort("@group", FIRST, LAST)
+        group, first, last = (tagged[c].to_numpy() for c in ("@group", FIRST, LAST))
+        wid, low, high = windows_of(group.astype(np.int64), first, last)
+        found = pl.DataFrame({WID: wid}).hstack(tagged.select(self.keys)[low] if self.keys else pl.DataFrame())
+        with locating(lambda at: self.place({**at, **found.row(at["@row"], named=True)})):
+            states = found.hstack(merged(self.aggregates, tagged, low, high))
+        self.chunks.append(states.with_columns((pl.col(WID) // self.width).alias(CHUNK)))
 
     def _on_time(self, tagged: Batch) -> tuple[Batch, list[Item]]:
         late = tagged.filter(pl.col(FIRST) < self.closed)

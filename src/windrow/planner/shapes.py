@@ -10,6 +10,10 @@ from typing import Any
 from windrow.aggregates import Partials
 from windrow.errors import PlanError
 from windrow.logical.nodes import (
+    Filter,
+    Node,
+    Project,
+    Union,
     WindowAggregate,
 )
 from windrow.operators import (
@@ -37,6 +41,7 @@ BY_WINDOW_ID: dict[str, tuple[Callable[..., Operator], str]] = {
     "adaptwid": (AdaptWid, "rows of sparse groups, accumulators of dense ones"),
     "adaptpaned": (AdaptPaned, "rows of sparse panes, partials of dense ones, merged as windows close"),
 }
+WATCHING = ("adaptwid",)  # those that want to know which input of a union a row is from
 ALGORITHMS = ("paned", *BY_WINDOW_ID)
 
 
@@ -70,6 +75,8 @@ def _sliding(node: WindowAggregate, aggregates: Partials) -> Physical:
     low = Step("bucket", partial(Bucket, window), "tag rows with their window ids")
     kind, says = BY_WINDOW_ID[algorithm]
     high = partial(kind, window, keys, aggregates, node.bound, options)
+    if algorithm in WATCHING:
+        high = partial(high, inputs=inputs_of(node.input))
     return Physical(algorithm, (low,), Step(algorithm, high, says), keys)
 
 
@@ -115,3 +122,14 @@ SHAPES: dict[type[Any], Callable[[WindowAggregate, Partials], Physical]] = {
 
 def key_names(node: WindowAggregate) -> tuple[str, ...]:
     return tuple(n for n, _ in node.keys)
+
+
+def inputs_of(node: Node) -> int:
+    """How many pipelines lead here."""
+    match node:
+        case Union():
+            return sum(inputs_of(each) for each in node.inputs)
+        case Filter() | Project():
+            return inputs_of(node.input)
+        case _:
+            return 1
