@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import windrow as wr
+from windrow.planner import ALGORITHMS
 
 ROWS = [{"t": 1, "k": "a", "x": 5}, {"t": 2, "k": "b", "x": None}, {"t": 7, "k": "a", "x": 1}]
 
@@ -107,8 +108,8 @@ def test_an_unknown_algorithm_is_refused_with_the_ones_there_are():
         query.collect()
 
 
-def test_wid_can_be_forced_and_gives_the_same():
-    for using in ("wid", "paned"):
+def test_every_algorithm_can_be_forced_and_gives_the_same():
+    for using in ALGORITHMS:
         query = wr.stream(ROWS, progress="t").window(range=4, slide=2, using=using).group_by("k").agg(n=wr.count())
         assert using in query.explain()
         assert query.collect().height == 6

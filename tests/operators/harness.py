@@ -7,7 +7,7 @@ import polars as pl
 from hypothesis import strategies as st
 
 from windrow.aggregates import Partials, make, recalc
-from windrow.operators import Bucket, Paned, Panes, Side, Wid
+from windrow.operators import AdaptPaned, AdaptWid, Bucket, Buffering, Paned, Panes, Side, Wid
 from windrow.progress import END, START, Punctuation
 from windrow.windows import Sliding, Tuple
 
@@ -21,6 +21,7 @@ SPECS = (
     ("hi", "max", "f"),
     ("v", "var_samp", "x"),
 )
+KINDS = {"wid": Wid, "paned": Paned, "buffering": Buffering, "adaptwid": AdaptWid, "adaptpaned": AdaptPaned}
 COUNTS = (("n", "count", None), ("s", "sum", "x"))
 
 WINDOWS = st.builds(Sliding, range=st.integers(1, 20), slide=st.integers(1, 25), origin=st.integers(-5, 5))
@@ -91,12 +92,12 @@ class Run:
         self.kind, self.window, self.keys, self.specs = kind, window, keys, specs
         self.schema, self.dtype = schema, dtype
         self.aggregates = Partials([make(f, n, a, schema.get(a, pl.Int64())) for n, f, a in specs])
-        self.feed = Bucket(window) if kind == "wid" else Panes(window, keys, self.aggregates)
+        self.feed = Panes(window, keys, self.aggregates) if kind == "paned" else Bucket(window)
         self.operator = self.new()
         self.disk = {}
 
     def new(self):
-        return (Wid if self.kind == "wid" else Paned)(self.window, self.keys, self.aggregates, self.dtype)
+        return KINDS[self.kind](self.window, self.keys, self.aggregates, self.dtype)
 
     def copy(self):
         """Another run that goes on from here."""

@@ -7,17 +7,20 @@ from hypothesis import strategies as st
 from replays import CUTS, EVERY, GROUPS, ROWS, check_drop, check_replay, feed, frame, query
 
 import windrow as wr
+from windrow.planner import ALGORITHMS
 from windrow.testing import compare, oracle
 from windrow.testing.replay import latest
 from windrow.windows import Sliding, Tuple
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=30)
+FEWER = settings(CHECK, max_examples=15)  # of each algorithm
 WINDOWS = st.tuples(st.integers(1, 25), st.integers(1, 25))
 SLACK = st.sampled_from([0, 9, 100])
 
 
-@CHECK
-@given(WINDOWS, ROWS, GROUPS, st.integers(0, 9), SLACK, st.sampled_from(["paned", "wid"]))
+@pytest.mark.parametrize("using", ALGORITHMS)
+@FEWER
+@given(window=WINDOWS, rows=ROWS, groups=GROUPS, seed=st.integers(0, 9), slack=SLACK)
 def test_every_kind_of_state_equals_the_oracle(window, rows, groups, seed, slack, using):
     few = {"med": wr.median("q"), "w": wr.max("w"), "n": wr.count()}
     check_replay(lambda s: s.window(*window, using=using), rows, groups, seed, slack, few)
@@ -72,14 +75,16 @@ def test_windows_that_begin_before_the_origin_can_be_left_out(window, origin, ro
     check_replay(lambda s: s.window(*window, origin=origin or 1).without_partial(), rows, groups, seed, slack)
 
 
-@CHECK
-@given(WINDOWS, ROWS, CUTS, st.sampled_from(["paned", "wid"]))
+@pytest.mark.parametrize("using", ALGORITHMS)
+@FEWER
+@given(window=WINDOWS, rows=ROWS, cuts=CUTS)
 def test_late_rows_are_dropped_or_leave_by_the_side(window, rows, cuts, using):
     check_drop(lambda s: s.window(*window, using=using), rows, cuts, ("k",))
 
 
-@CHECK
-@given(WINDOWS, ROWS, CUTS, st.sampled_from(["paned", "wid"]), st.sampled_from(["drop", "side"]))
+@pytest.mark.parametrize("using", ALGORITHMS)
+@FEWER
+@given(window=WINDOWS, rows=ROWS, cuts=CUTS, policy=st.sampled_from(["drop", "side"]))
 def test_under_generous_slack_a_row_misses_only_its_released_windows(window, rows, cuts, using, policy):
     """Each row counts in each of its windows, but for those that the late records say."""
     built = query(lambda s: s.window(*window, using=using).late(policy, generous=True), rows)

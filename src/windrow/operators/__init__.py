@@ -1,7 +1,10 @@
 """Operators: the only place where algorithms live. One file each; all share the interface of ``operator.py``."""
 
+from windrow.operators.adaptpaned import AdaptPaned
+from windrow.operators.adaptwid import AdaptWid
 from windrow.operators.admit import Admit
 from windrow.operators.bucket import Bucket
+from windrow.operators.buffering import Buffering
 from windrow.operators.clock import WallClock
 from windrow.operators.gate import Gate
 from windrow.operators.instants import Instants
@@ -24,9 +27,12 @@ from windrow.operators.wid import Wid
 
 __all__ = [
     "PLAIN",
+    "AdaptPaned",
+    "AdaptWid",
     "Admit",
     "Batch",
     "Bucket",
+    "Buffering",
     "Gate",
     "Instants",
     "Item",

@@ -58,6 +58,10 @@ class Chunks:
         """The smallest chunk that holds anything."""
         return min(self.stacks, default=None)
 
+    def height(self) -> int:
+        """How many rows all frames have."""
+        return sum(frame.height for stack in self.stacks.values() for frame in stack)
+
     def snapshot(self) -> State:
         return dict(self._named())
 

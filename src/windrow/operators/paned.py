@@ -205,13 +205,17 @@ class Paned(SlidingAggregate):
     def _states(self, first: int, last: int) -> Iterator[Batch]:
         """The states of all windows with ids in [first, last) that hold any pane."""
         end = clipped((last - 1) * self.step + self.step) if last != END else clipped(END)
-        frames = self.chunks.below(-(-end // self.width))
+        frames = self._panes(first, end)
         if not frames:
             return
         panes = self.chunks.combine(pl.concat(frames))
         panes = panes.filter(pl.col(PANE) < end, pl.col(PANE) >= self._first_pane(first))
         if panes.height:
             yield from self._windows(panes, first, last)
+
+    def _panes(self, first: int, end: int) -> list[Batch]:
+        """Partials, all those of the panes from window ``first`` on to ``end`` among them."""
+        return self.chunks.below(-(-end // self.width))
 
     def _windows(self, panes: Batch, first: int, last: int) -> Iterator[Batch]:
         panes = numbered(panes, self.keys)

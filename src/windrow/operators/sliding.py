@@ -1,4 +1,4 @@
-"""What the two aggregates over sliding windows share: ids, ends, late partials."""
+"""What the aggregates over sliding windows share: ids, ends, late rows and partials."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 import polars as pl
 
 from windrow.aggregates import ROWS, Partials
-from windrow.operators.operator import PANE, WID, Batch, Item
+from windrow.operators.bucket import FIRST, LAST
+from windrow.operators.chunks import Chunks
+from windrow.operators.operator import PANE, PROGRESS, WID, Batch, Item
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.released import Released
 from windrow.progress import END, Punctuation
@@ -53,10 +55,34 @@ class SlidingAggregate(Released, ABC):
         """The end of the first window from ``wid`` on that is still open."""
         return self.bounds.value(self.window.end(max(wid, self.closed)))
 
+    def waits_for(self, store: Chunks, width: int) -> int | None:
+        """The end of the first open window in a store of ``width`` windows per chunk, or what frees its first chunk."""
+        first = store.first()
+        if first is None:
+            return None
+        ids = pl.concat([frame[WID] for frame in store.stacks[first]])
+        live = ids.filter(ids >= self.closed).min()
+        last = (first + 1) * width - 1
+        return self.waits_until(last if live is None else int(live))  # type: ignore[arg-type]
+
     def late_in(self, partials: Batch, first: Ints, last: Ints) -> list[Item]:
         """Late partials of the windows [first, last)."""
         ends = self.ends(first)
         return self.late(partials, ends - self.window.range, ends, np.maximum(last - first, 0))
+
+    def rows_on_time(self, batch: Batch) -> tuple[Batch, list[Item]]:
+        """The rows that still count, with their window ids, and the items for late ones. Rows in gaps are neither."""
+        first, last = self.window.wids_array(batch[PROGRESS].to_numpy())
+        tagged = batch.with_columns(pl.Series(FIRST, first), pl.Series(LAST, last)).filter(pl.Series(first < last))
+        late = tagged.filter(pl.col(FIRST) < self.closed)
+        if not late.height:
+            return tagged, []
+        kept = tagged.filter((pl.col(LAST) > self.closed) if self.options.generous else (pl.col(FIRST) >= self.closed))
+        if self.options.late == "side":  # counted by Gate, where they still were rows
+            return kept, []
+        late = late.group_by(FIRST, LAST, *self.keys).agg(pl.len().cast(pl.Int64).alias(ROWS))
+        first, last = late[FIRST].to_numpy(), late[LAST].to_numpy()
+        return kept, self.late_in(late, first, last.clip(max=self.closed) if self.options.generous else last)
 
     def whole(self, frame: Batch) -> Batch:
         """Without the windows that begin before the origin, if the query wants only those that can be full."""

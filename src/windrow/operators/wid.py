@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from windrow.operators.bucket import FIRST, LAST
 from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW
 from windrow.operators.operator import WID, Batch, Item
-from windrow.operators.released import locating
+from windrow.operators.ranges import merged, windows_of
+from windrow.operators.released import locating, numbered
 from windrow.operators.sliding import SlidingAggregate
 from windrow.progress import Punctuation
 from windrow.windows.tuples import Ints
@@ -29,11 +31,20 @@ class Wid(SlidingAggregate):
         with locating(self.place):
             tagged = self.aggregates.lift(batch.filter(pl.col(FIRST) < pl.col(LAST)), [FIRST, LAST, *self.keys])
         kept, side = self._on_time(tagged)
-        if kept.height:
-            spread = kept.with_columns(pl.int_ranges(FIRST, LAST).alias(WID)).explode(WID).drop(FIRST, LAST)
-            merged = self._combined(spread, [WID, *self.keys])
-            self.chunks.append(merged.with_columns((pl.col(WID) // self.width).alias(CHUNK)))
+        self.put(kept)
         return side
+
+    def put(self, tagged: Batch) -> None:
+        """Merge partials into each of their windows."""
+        if not tagged.height:
+            return
+        tagged = numbered(tagged, self.keys).sort("@group", FIRST, LAST)
+        group, first, last = (tagged[c].to_numpy() for c in ("@group", FIRST, LAST))
+        wid, low, high = windows_of(group.astype(np.int64), first, last)
+        found = pl.DataFrame({WID: wid}).hstack(tagged.select(self.keys)[low] if self.keys else pl.DataFrame())
+        with locating(lambda at: self.place({**at, **found.row(at["@row"], named=True)})):
+            states = found.hstack(merged(self.aggregates, tagged, low, high))
+        self.chunks.append(states.with_columns((pl.col(WID) // self.width).alias(CHUNK)))
 
     def _on_time(self, tagged: Batch) -> tuple[Batch, list[Item]]:
         late = tagged.filter(pl.col(FIRST) < self.closed)
@@ -61,10 +72,4 @@ class Wid(SlidingAggregate):
         return [self.results(windows), self.promise()] if windows.height else [self.promise()]
 
     def wake_at(self) -> int | None:
-        first = self.chunks.first()
-        if first is None:
-            return None
-        ids = pl.concat([frame[WID] for frame in self.chunks.stacks[first]])
-        live = ids.filter(ids >= self.closed).min()
-        last = (first + 1) * self.width - 1
-        return self.waits_until(last if live is None else int(live))  # type: ignore[arg-type]
+        return self.waits_for(self.chunks, self.width)

@@ -41,10 +41,11 @@ from windrow.operators.clock import Bounds
 from windrow.operators.gate import ROW
 from windrow.operators.operator import PROGRESS
 from windrow.operators.released import late_schema
+from windrow.operators.rowbuffer import INPUT
 from windrow.operators.slide_by_tuple import ROW_NUM, nth
 from windrow.operators.sourced import SOURCE
 from windrow.planner.plan import Pipeline, Plan, Stage, Step, stages_of
-from windrow.planner.shapes import SHAPES
+from windrow.planner.shapes import SHAPES, WATCHING
 from windrow.windows import Partitioned, RowSliding, SlideByTuple, Sliding
 
 
@@ -130,6 +131,8 @@ def _stage(node: WindowAggregate) -> Stage:
     ready = (*wall, *extra_steps)
     needs = arrival(node.input) if isinstance(node.window, SlideByTuple) and _by_number(node.window) else ()
     pipelines = [p.then(prepared, *ready) for p in _pipelines(node.input, node.by_rows, needs)]
+    if shape.name in WATCHING and len(pipelines) > 1:
+        pipelines = [p.then(_numbered(i)) for i, p in enumerate(pipelines)]
     if node.options.late == "side":
         gate = Step("gate", partial(Gate, _gate_shape(node.window), node.bound, node.options), "late rows to the side")
         steps = (gate, *shape.low, shape.high)
@@ -155,6 +158,11 @@ def _gate_shape(window: Shape) -> Any:
 
 def _wall_clock(zone: str) -> Step:
     return Step("clock", partial(WallClock, zone), f"progress on the wall clock of {zone}")
+
+
+def _numbered(number: int) -> Step:
+    tag = [pl.all(), pl.lit(number, pl.Int16).alias(INPUT)]
+    return Step("input", partial(ProjectOperator, tag), f"rows of input {number}")
 
 
 def _dropped(column: str) -> Step:

@@ -10,10 +10,17 @@ from typing import Any
 from windrow.aggregates import Partials
 from windrow.errors import PlanError
 from windrow.logical.nodes import (
+    Filter,
+    Node,
+    Project,
+    Union,
     WindowAggregate,
 )
 from windrow.operators import (
+    AdaptPaned,
+    AdaptWid,
     Bucket,
+    Buffering,
     Instants,
     Paned,
     Panes,
@@ -23,10 +30,19 @@ from windrow.operators import (
     SlidByTuple,
     Wid,
 )
+from windrow.operators.operator import Operator
 from windrow.planner.plan import Step
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
-ALGORITHMS = ("paned", "wid")
+# Those that take rows tagged by Bucket: the operator, and what explain says of it.
+BY_WINDOW_ID: dict[str, tuple[Callable[..., Operator], str]] = {
+    "wid": (Wid, "an accumulator per window and group"),
+    "buffering": (Buffering, "rows, and each window from its rows as it closes"),
+    "adaptwid": (AdaptWid, "rows of sparse groups, accumulators of dense ones"),
+    "adaptpaned": (AdaptPaned, "rows of sparse panes, partials of dense ones, merged as windows close"),
+}
+WATCHING = ("adaptwid",)  # those that want to know which input of a union a row is from
+ALGORITHMS = ("paned", *BY_WINDOW_ID)
 
 
 @dataclass(frozen=True)
@@ -53,10 +69,15 @@ def _sliding(node: WindowAggregate, aggregates: Partials) -> Physical:
         paned = partial(Paned, window, keys, aggregates, node.bound, options)
         return Physical(algorithm, (low,), Step("paned", paned, "panes merged to windows as they close"), keys)
     if options.versioned or options.empty:
-        raise PlanError("the algorithm 'wid' keeps no panes: EMIT EARLY, LATE REVISE and WITH EMPTY need 'paned'")
+        raise PlanError(
+            f"the algorithm {algorithm!r} keeps no panes: EMIT EARLY, LATE REVISE and WITH EMPTY need 'paned'"
+        )
     low = Step("bucket", partial(Bucket, window), "tag rows with their window ids")
-    wid = partial(Wid, window, keys, aggregates, node.bound, options)
-    return Physical(algorithm, (low,), Step("wid", wid, "an accumulator per window and group"), keys)
+    kind, says = BY_WINDOW_ID[algorithm]
+    high = partial(kind, window, keys, aggregates, node.bound, options)
+    if algorithm in WATCHING:
+        high = partial(high, inputs=inputs_of(node.input))
+    return Physical(algorithm, (low,), Step(algorithm, high, says), keys)
 
 
 def _landmark(node: WindowAggregate, aggregates: Partials) -> Physical:
@@ -101,3 +122,14 @@ SHAPES: dict[type[Any], Callable[[WindowAggregate, Partials], Physical]] = {
 
 def key_names(node: WindowAggregate) -> tuple[str, ...]:
     return tuple(n for n, _ in node.keys)
+
+
+def inputs_of(node: Node) -> int:
+    """How many pipelines lead here."""
+    match node:
+        case Union():
+            return sum(inputs_of(each) for each in node.inputs)
+        case Filter() | Project():
+            return inputs_of(node.input)
+        case _:
+            return 1

@@ -1,0 +1,208 @@
+"""AdaptWID: each group by the cheaper of two ways, rows in a buffer or partials of open windows (Li 6.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from windrow.aggregates import ROWS, Partials
+from windrow.aggregates.parts import Fold
+from windrow.operators.bucket import FIRST, LAST
+from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW, Chunks
+from windrow.operators.operator import PROGRESS, WID, Batch, Item
+from windrow.operators.options import PLAIN, Options
+from windrow.operators.ranges import windows_of
+from windrow.operators.released import locating
+from windrow.operators.rowbuffer import N, RowBuffer, among, partial_bytes, volumes
+from windrow.operators.watch import Watch
+from windrow.operators.wid import Wid
+from windrow.progress import END, START, Punctuation
+from windrow.windows import Sliding
+
+EAGER = "@eager"  # of a partial: whether new rows of its group are aggregated at once; if not, it is in transition
+LOW = "@low"  # the low watermark when the first row of a window came
+BACK = 0.8  # a group is lazy again only this far below the volume at which it became eager, so that none oscillates
+RECOUNT = 32  # rows are counted by group again when a 32nd of them are new: counting costs each row a constant
+WED, UNCOUNTED, LOOKED, ROW_BYTES = "wed", "uncounted", "looked", "row_bytes"
+
+
+class AdaptWid(Wid):
+    """Expects rows with ``@t``, promises on window ids from Bucket, and from a union of ``inputs`` also ``@input``.
+
+    A group is lazy unless it has a partial that says otherwise, so that a group of one row costs this row and
+    nothing else. A dense one becomes eager: its rows turn into partials. When it thins out, its partials are marked
+    and stay until they are released, merged with what its rows give for the same window (a group in transition).
+    """
+
+    def __init__(
+        self,
+        window: Sliding,
+        keys: Sequence[str],
+        aggregates: Partials,
+        dtype: pl.DataType,
+        options: Options = PLAIN,
+        inputs: int = 1,
+    ) -> None:
+        self.watch = Watch(inputs, window.range)
+        flagged = Partials(aggregates.aggregates, [Fold(EAGER, pl.len() > 0, "max", False, pl.Boolean())])
+        super().__init__(window, keys, flagged, dtype, options)
+
+    def lay_out(self) -> None:
+        super().lay_out()
+        self.rows = RowBuffer(self.window, self.keys, self.aggregates)
+        self.starts = Chunks(lambda frame: frame.group_by(WID).agg(pl.col(LOW).min()))
+        self.stores |= {"rows/": self.rows.chunks, "starts/": self.starts}
+        self.marks |= {**self.watch.marks(), WED: START, UNCOUNTED: START, LOOKED: START, ROW_BYTES: START}
+
+    # -- rows ----------------------------------------------------------------------------------------------------
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        kept, side = self.rows_on_time(batch)
+        if kept.height:
+            kept = kept.with_columns(pl.max_horizontal(FIRST, pl.lit(self.closed)).alias(FIRST))
+            self.watch.note(self.marks, kept)
+            self._begin(kept)
+            eager = among(kept, self._eager_among(kept), self.keys)
+            self._at_once(kept.filter(eager))
+            self.rows.add(kept.filter(~eager))
+            self.marks[UNCOUNTED] = max(0, self.marks[UNCOUNTED]) + int((~eager).sum())
+            if self.marks[UNCOUNTED] * RECOUNT >= self.rows.height:
+                self._to_eager()
+        return side
+
+    def _begin(self, kept: Batch) -> None:
+        """Note the low watermark for the windows whose first row this is."""
+        first, last = (np.sort(kept[c].to_numpy()) for c in (FIRST, LAST))
+        wids, _, _ = windows_of(np.zeros(len(first), np.int64), first, last)
+        fresh = pl.DataFrame({WID: wids}).with_columns((pl.col(WID) // self.width).alias(CHUNK))
+        held = [frame.select(WID) for stack in self.starts.stacks.values() for frame in stack]
+        if held:
+            fresh = fresh.join(pl.concat(held), on=WID, how="anti")
+        if fresh.height:
+            # Before the first promise nothing is known but that no extent is open for less than RANGE.
+            least = (pl.col(WID) + 1) * self.window.slide + self.window.origin - self.window.range
+            low = least if self.closed == START else pl.lit(self.window.end(self.closed - 1), pl.Int64)
+            self.starts.append(fresh.select(WID, low.alias(LOW), CHUNK))
+
+    def eager(self) -> Batch:
+        """The partials of open windows whose groups are eager."""
+        frames = [frame for stack in self.chunks.stacks.values() for frame in stack]
+        here = [frame.filter(pl.col(EAGER), pl.col(WID) >= self.closed) for frame in frames]
+        return pl.concat(here) if here else self.aggregates.empty(pl.DataFrame()).clear()
+
+    def _eager_among(self, kept: Batch) -> Batch:
+        """The eager groups that some rows are of: a look at all partials, but only the keys of these rows are put
+        into a hash table."""
+        eager = self.eager()
+        if not self.keys or not eager.height:
+            return eager
+        wanted = kept.select(self.keys).unique()
+        return eager.select(self.keys).join(wanted, on=self.keys, how="semi", nulls_equal=True)
+
+    def _at_once(self, rows: Batch) -> None:
+        with locating(self.place):
+            self.put(self.aggregates.lift(rows, [FIRST, LAST, *self.keys]))
+
+    # -- the choice ----------------------------------------------------------------------------------------------
+    @property
+    def duration(self) -> int:
+        """How long a window extent is open (wed), and no less than RANGE: a row opens all of its windows at once."""
+        return max(self.window.range, self.marks[WED])
+
+    def threshold(self, groups: Batch) -> float:
+        """The number of rows that take as much as the partials of a group (Eqs. 6.5 and 6.6)."""
+        if self.rows.height:
+            self.marks[ROW_BYTES] = round(1000 * self.rows.row_bytes())
+        partial = partial_bytes(self.chunks, self.aggregates, groups.select(self.keys))
+        open_windows = max(1.0, self.duration / self.window.slide)
+        return partial * open_windows / (max(1, self.marks[ROW_BYTES]) / 1000)
+
+    def _to_eager(self) -> None:
+        """The rows of dense groups become partials. The buffer holds exactly what lazy aggregation would (Eq. 6.7):
+        what a lagging source has not brought is not in it, and need not be subtracted."""
+        self.marks[UNCOUNTED] = 0
+        rows = self.rows.rows()
+        if rows is None:
+            return
+        dense = volumes(rows, self.keys).filter(pl.col(N) > self.threshold(rows))
+        if not dense.height:
+            return
+        chosen = among(rows, dense, self.keys)
+        turned = rows.filter(chosen)
+        first, last = self.window.wids_array(turned[PROGRESS].to_numpy())
+        tagged = turned.with_columns(pl.Series(FIRST, first.clip(min=self.closed)), pl.Series(LAST, last))
+        self._at_once(tagged.filter(pl.col(FIRST) < pl.col(LAST)))
+        self.rows.keep(~chosen)
+
+    def _to_lazy(self, released: Batch) -> None:
+        """Mark the partials of eager groups that are no longer dense.
+
+        The volume of an eager group is that of its fullest window, released ones included, scaled from RANGE to the
+        duration of an extent (so no counter per partial is needed), less what lagging sources would not have brought.
+        """
+        if self.closed - self.marks[LOOKED] < self.window.range // self.window.slide // CHUNKS_PER_WINDOW:
+            return
+        self.marks[LOOKED] = self.closed
+        groups = self.eager()
+        if not groups.height:
+            return
+        columns = [WID, *self.keys, ROWS]
+        known = pl.concat([groups.select(columns), released.filter(among(released, groups, self.keys)).select(columns)])
+        full = known.group_by(WID, *self.keys).agg(pl.col(ROWS).sum())
+        most = pl.col(ROWS).max()
+        full = full.group_by(self.keys).agg(most) if self.keys else full.select(most)
+        arrived = self.watch.arrived(self.marks, self.duration) * self.duration / self.window.range
+        thin = full.filter(pl.col(ROWS) * arrived < BACK * self.threshold(groups))
+        if thin.height:
+            self._mark(thin)
+
+    def _mark(self, thin: Batch) -> None:
+        for chunk, stack in list(self.chunks.stacks.items()):
+            frame = pl.concat(stack)
+            marked = among(frame, thin, self.keys) & frame[EAGER]
+            if marked.any():
+                self.chunks.replace(chunk, self.chunks.combine(frame.with_columns(frame[EAGER] & ~marked)))
+
+    # -- promises ------------------------------------------------------------------------------------------------
+    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        before = self.closed
+        if not self.advance(promise):
+            return []
+        released = self._released(before)
+        if self.closed != END:
+            self._completed(before)
+        self.starts.free_below(self.closed // self.width)
+        self.chunks.free_below(self.closed // self.width)
+        self.rows.free(self.closed)
+        if not released.height:
+            return [self.promise()]
+        if self.closed != END:
+            self._to_lazy(released)
+        windows = self.whole(released).sort(WID)
+        return [self.results(windows), self.promise()] if windows.height else [self.promise()]
+
+    def _released(self, before: int) -> Batch:
+        """The windows that are complete, from partials and from rows, merged where a group has both."""
+        frames = self.chunks.below(-(-self.closed // self.width))
+        partials = [f.filter(pl.col(WID) >= before, pl.col(WID) < self.closed) for f in frames]
+        with locating(self.place):
+            partials += self.rows.states(before, self.closed)
+        if len(partials) < 2:
+            return partials[0] if partials else pl.DataFrame()
+        return self._combined(pl.concat(partials), [WID, *self.keys])
+
+    def _completed(self, before: int) -> None:
+        """What the last window that is complete tells of the stream."""
+        self.watch.turn(self.marks, self.window.end(self.closed - 1))
+        frames = self.starts.below(-(-self.closed // self.width))
+        if frames:
+            complete = pl.concat(frames).filter(pl.col(WID) >= before, pl.col(WID) < self.closed).sort(WID)
+            if complete.height:
+                self.marks[WED] = self.watch.high(self.marks) - int(complete[LOW][-1])
+
+    def wake_at(self) -> int | None:
+        """By the windows that have begun; and a slice of rows can be freed when no window is released."""
+        freeing = self.rows.freeing()
+        waits = [self.waits_for(self.starts, self.width), None if freeing is None else self.waits_until(freeing)]
+        return min((w for w in waits if w is not None), default=None)

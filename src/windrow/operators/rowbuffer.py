@@ -1,0 +1,151 @@
+"""RowBuffer: the rows of open windows, by time slice, and the windows computed from them when they close."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import polars as pl
+
+from windrow.aggregates import Partials
+from windrow.operators.bucket import FIRST, LAST
+from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW, Chunks
+from windrow.operators.operator import PROGRESS, WID, Batch
+from windrow.operators.ranges import windows_of
+from windrow.operators.released import clipped
+from windrow.progress import END
+from windrow.windows import Sliding
+from windrow.windows.tuples import Ints
+
+INPUT = "@input"  # the number of the source of a row, where there are several
+N = "@n"  # a number of rows
+BLOCK = 4_000_000  # rows x windows that are looked at at once
+
+
+class RowBuffer:
+    """A row is kept once, with its progress value: its window ids follow from it, and would take twice the space."""
+
+    def __init__(self, window: Sliding, keys: Sequence[str], aggregates: Partials) -> None:
+        self.window = window
+        self.keys = tuple(keys)
+        self.aggregates = aggregates
+        # Whole panes: no window begins inside a slice, so that what is past can be freed at once.
+        self.width = window.pane * max(1, window.range // window.pane // CHUNKS_PER_WINDOW)
+        self.chunks = Chunks(pl.DataFrame.rechunk)
+
+    def add(self, rows: Batch) -> None:
+        """Keep rows that have an open window."""
+        if rows.height:
+            slices = (pl.col(PROGRESS) - self.window.origin) // self.width
+            self.chunks.append(rows.drop(FIRST, LAST, INPUT, strict=False).with_columns(slices.alias(CHUNK)))
+
+    def rows(self) -> Batch | None:
+        """All rows, in no order."""
+        frames = [frame for stack in self.chunks.stacks.values() for frame in stack]
+        return pl.concat(frames) if frames else None
+
+    @property
+    def height(self) -> int:
+        return self.chunks.height()
+
+    def row_bytes(self) -> float:
+        """What a row takes, measured."""
+        return self.chunks.state_bytes() / max(1, self.height)
+
+    def keep(self, wanted: pl.Series) -> None:
+        """Forget the rows of ``rows()`` that are not wanted."""
+        at = 0
+        for chunk, stack in list(self.chunks.stacks.items()):
+            height = sum(frame.height for frame in stack)
+            mask = wanted[at : at + height]
+            if not mask.all():
+                self.chunks.replace(chunk, pl.concat(stack).filter(mask))
+            at += height
+
+    def states(self, first: int, last: int) -> Iterator[Batch]:
+        """The state of each window with an id in [first, last) and each group, from its rows, some windows at a time.
+
+        Each row is looked at once for each of its windows (Li 6.3: lazy aggregation).
+        """
+        rows = self.between(
+            (first + 1) * self.window.slide - self.window.range, END if last == END else last * self.window.slide
+        )
+        if rows is None or not rows.height:
+            return
+        begin, end = self.window.wids_array(rows[PROGRESS].to_numpy())
+        wid, low, high = windows_of(np.zeros(rows.height, np.int64), begin.clip(first, last), end.clip(first, last))
+        upto = np.cumsum(high - low)
+        start = 0
+        while start < len(wid):
+            done = int(upto[start - 1]) if start else 0
+            stop = max(start + 1, int(np.searchsorted(upto, done + BLOCK, side="right")))
+            block = _copies(rows, wid[start:stop], low[start:stop], high[start:stop])
+            yield self.aggregates.lift(block, [WID, *self.keys])
+            start = stop
+
+    def between(self, begin: int, end: int) -> Batch | None:
+        """The rows with progress values in [begin, end), counted from the origin, in this order."""
+        begin, end = clipped(begin), clipped(end)
+        frames = self.chunks.below(-(-end // self.width))
+        if not frames:
+            return None
+        at = pl.col(PROGRESS) - self.window.origin
+        return pl.concat(frames).filter(at >= begin, at < end).sort(PROGRESS)
+
+    def free(self, closed: int) -> None:
+        """Forget the slices that no window from ``closed`` on needs."""
+        needed = END if closed == END else self.window.start(closed)
+        self.chunks.free_below(clipped(needed - self.window.origin) // self.width)
+
+    def freeing(self) -> int | None:
+        """The last window whose release lets the oldest slice go."""
+        first = self.chunks.first()
+        if first is None:
+            return None
+        return -(-((first + 1) * self.width + self.window.range) // self.window.slide) - 2
+
+    def next(self, closed: int) -> int | None:
+        """The first window from ``closed`` on that has a row here."""
+        needed = clipped(self.window.start(closed))
+        for chunk in sorted(self.chunks.stacks):
+            at = pl.concat([frame[PROGRESS] for frame in self.chunks.stacks[chunk]])
+            live = at.filter(at >= needed).min()
+            if live is not None:
+                return max(closed, (int(live) - self.window.origin) // self.window.slide)  # type: ignore[arg-type]
+        return None
+
+
+def volumes(rows: Batch, by: Sequence[str]) -> Batch:
+    """The number of rows (``@n``) of each group."""
+    count = pl.len().cast(pl.Int64).alias(N)
+    return rows.group_by(by).agg(count) if by else rows.select(count)
+
+
+def among(frame: Batch, groups: Batch, by: Sequence[str]) -> pl.Series:
+    """Which rows of a frame are of one of some groups. Without keys all rows are of the same group."""
+    if not by or not groups.height:
+        return pl.repeat(groups.height > 0, frame.height, dtype=pl.Boolean, eager=True)
+    numbers = frame.select(by).with_row_index(N)
+    found = numbers.join(groups.select(by), on=list(by), how="semi", nulls_equal=True)
+    mask = np.zeros(frame.height, bool)
+    mask[found[N].to_numpy()] = True
+    return pl.Series(mask)
+
+
+def partial_bytes(chunks: Chunks, aggregates: Partials, groups: Batch) -> float:
+    """What a partial takes: measured, or before there are any, what those of no rows take with the keys of a few."""
+    if chunks.stacks:
+        return chunks.state_bytes() / max(1, chunks.height())
+    few = aggregates.empty(groups.head(64).with_columns(pl.lit(0, pl.Int64).alias(WID)))
+    # Column by column: inside a frame a literal counts once, however many rows it stands for.
+    return sum(column.estimated_size() for column in few.get_columns()) / max(1, few.height)
+
+
+def _copies(rows: Batch, wid: Ints, low: Ints, high: Ints) -> Batch:
+    """The rows of each window, tagged with its id."""
+    count = high - low
+    if len(wid) == 1:
+        return rows[int(low[0]) : int(high[0])].with_columns(pl.lit(int(wid[0]), pl.Int64).alias(WID))
+    at = np.repeat(low, count) + np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+    copies: Batch = rows[at]
+    return copies.with_columns(pl.Series(WID, np.repeat(wid, count)))

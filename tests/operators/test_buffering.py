@@ -1,0 +1,126 @@
+"""Buffering: windows from their rows; results, lateness, promises, state and wake-up against the model."""
+
+import numpy as np
+import polars as pl
+import pytest
+from harness import COUNTS, KEYS, WINDOWS, Run, careless, check_keys, check_promises, check_replay, check_wake, truthful
+from hypothesis import given, settings
+
+import windrow as wr
+from windrow.operators import rowbuffer
+from windrow.progress import END, START
+from windrow.windows import Sliding
+
+CHECK = settings(deadline=None, derandomize=True, max_examples=60)
+
+
+@CHECK
+@given(WINDOWS, truthful())
+def test_true_promises_release_what_recalc_says_each_window_once_and_in_time(window, steps):
+    assert check_replay("buffering", window, steps) == 0
+
+
+@CHECK
+@given(WINDOWS, careless())
+def test_rows_in_a_released_window_are_counted_as_late_and_change_nothing(window, steps):
+    check_replay("buffering", window, steps)
+
+
+@settings(CHECK, max_examples=15)
+@given(WINDOWS, careless())
+def test_without_keys_there_is_one_group(window, steps):
+    check_replay("buffering", window, steps, keys=())
+
+
+@CHECK
+@given(WINDOWS, truthful())
+def test_windows_are_computed_in_blocks(window, steps):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rowbuffer, "BLOCK", 5)
+        check_replay("buffering", window, steps)
+
+
+@CHECK
+@given(WINDOWS, truthful())
+def test_the_promise_on_window_ends_is_true_and_the_strongest(window, steps):
+    check_promises("buffering", window, steps)
+
+
+@CHECK
+@given(WINDOWS, truthful())
+def test_wake_at_is_the_smallest_promise_that_releases_something(window, steps):
+    check_wake("buffering", window, steps)
+
+
+@settings(CHECK, max_examples=25)
+@given(WINDOWS, careless())
+def test_only_rows_of_open_windows_are_held_but_for_a_slice(window, steps):
+    run = Run("buffering", window, specs=COUNTS)
+    promised = START
+    for step, _ in steps:
+        if isinstance(step, list):
+            run.take(step)
+        else:
+            run.promise(step)
+            promised = max(promised, step)
+        rows = run.operator.rows.rows()
+        if rows is not None and promised > START:
+            first = window.start(window.closed_below(promised))
+            assert rows["@t"].min() > first - max(1, window.range // 16)
+
+
+def test_rows_are_kept_once_and_without_what_follows_from_them():
+    run = Run("buffering", Sliding(100, 1), specs=COUNTS)
+    run.take([{"@t": t, "k": "a", "x": 1, "f": None} for t in range(50)])
+    rows = run.operator.rows.rows()
+    assert rows.columns == ["@t", "k", "x", "f"]
+    assert rows.height == 50
+
+
+@pytest.mark.parametrize(("dtype", "keys"), KEYS)
+def test_keys_of_any_type_null_and_nan_are_groups(dtype, keys):
+    check_keys("buffering", dtype, keys)
+
+
+def test_no_more_rows_times_windows_than_a_block_are_looked_at_at_once(monkeypatch):
+    sizes = []
+    honest = rowbuffer._copies
+    monkeypatch.setattr(rowbuffer, "BLOCK", 1000)
+    monkeypatch.setattr(rowbuffer, "_copies", lambda *a: sizes.append((f := honest(*a)).height) or f)
+    run = Run("buffering", Sliding(100, 1), specs=COUNTS)
+    run.take([{"@t": t, "k": "a", "x": 1, "f": None} for t in range(500)])
+    found = run.results(END)
+    assert sum(sizes) == 500 * 100
+    assert max(sizes) <= 1000
+    assert {r["n"] for (wid, _), r in found.items() if 99 <= wid < 500} == {100}
+
+
+def test_many_windows_per_row_and_long_gaps():
+    run = Run("buffering", Sliding(300, 1), specs=COUNTS)
+    run.take([{"@t": t, "k": "a", "x": t, "f": None} for t in (0, 10**15)])
+    found = run.results(END)
+    assert sorted(wid for wid, _ in found) == [*range(300), *range(10**15, 10**15 + 300)]
+
+
+def test_a_row_in_a_gap_is_neither_late_nor_kept():
+    run = Run("buffering", Sliding(2, 5), specs=COUNTS)
+    run.promise(10)
+    assert run.take([{"@t": 1, "k": "a", "x": 1, "f": None}, {"@t": 11, "k": "a", "x": 1, "f": None}]) == 0
+    assert run.operator.state_bytes() == 0
+
+
+def test_a_promise_about_one_group_releases_nothing():
+    run = Run("buffering", Sliding(5, 5), specs=COUNTS)
+    run.take([{"@t": 1, "k": "a", "x": 1, "f": None}])
+    assert run.promise(100, group=("a",)) == (None, None)
+    assert run.results(5) == {(0, ("a",)): {"n": 1, "s": 1}}
+
+
+@pytest.mark.parametrize(
+    "refused", [lambda w: w.emit_early(3), lambda w: w.late("revise", keep=9), lambda w: w.with_empty()]
+)
+@pytest.mark.parametrize("using", ["wid", "buffering"])
+def test_what_needs_panes_is_refused_when_the_query_is_planned(using, refused):
+    s = wr.stream(pl.DataFrame({"t": np.arange(3)}), progress="t")
+    with pytest.raises(wr.PlanError, match=f"'{using}' keeps no panes"):
+        refused(s.window(10, using=using)).agg(n=wr.count()).explain()
