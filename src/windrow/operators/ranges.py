@@ -61,7 +61,7 @@ def _merged_part(part: Part, partials: pl.DataFrame, low: Ints, high: Ints) -> S
     if isinstance(part, ObjectPart):
         slid = _by_inverse if part.inverse is not None else _two_stacks
         return part.series([objects(slid(part, list(part.arrays(partials)[0]), low.tolist(), high.tolist()))])
-    return _concatenated(part, partials, low, high)
+    return concatenated(part, partials, low, high)
 
 
 def _tree(part: NumberPart, state: list[Array], low: Ints, high: Ints) -> list[Array]:
@@ -149,7 +149,7 @@ def _pair(part: ObjectPart, a: Any, b: Any) -> Any:
     return b if a is None else a if b is None else part.pair(a, b)
 
 
-def _concatenated(part: Part, partials: pl.DataFrame, low: Ints, high: Ints) -> list[pl.Series]:
+def concatenated(part: Part, partials: pl.DataFrame, low: Ints, high: Ints) -> list[pl.Series]:
     """The lists of each range put together, some ranges at a time."""
     lengths = partials[part.columns[0]].list.len().to_numpy().astype(np.int64)
     before = np.concatenate([[0], np.cumsum(np.maximum(lengths, 1))])
