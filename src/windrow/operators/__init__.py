@@ -1,6 +1,7 @@
 """Operators: the only place where algorithms live. One file each; all share the interface of ``operator.py``."""
 
 from windrow.operators.admit import Admit
+from windrow.operators.bins import Bins
 from windrow.operators.bucket import Bucket
 from windrow.operators.clock import WallClock
 from windrow.operators.gate import Gate
@@ -19,6 +20,7 @@ from windrow.operators.retract import Retract
 from windrow.operators.select import Select
 from windrow.operators.session import Sessions
 from windrow.operators.slide_by_tuple import SlidByTuple
+from windrow.operators.slide_by_tuple_buffering import BufferedByTuple
 from windrow.operators.top import Top
 from windrow.operators.wid import Wid
 
@@ -26,7 +28,9 @@ __all__ = [
     "PLAIN",
     "Admit",
     "Batch",
+    "Bins",
     "Bucket",
+    "BufferedByTuple",
     "Gate",
     "Instants",
     "Item",

@@ -139,7 +139,7 @@ class SlidByTuple(RowWindows):
                 found.append(frame[first:last])
         return pl.concat(found) if found else None
 
-    def _rows(self, fresh: Batch | None, passed: Batch | None, now: int, complete: bool) -> Rows:
+    def _rows(self, fresh: Batch | None, passed: Batch | None, now: int, complete: bool) -> Rows | None:
         """``complete``: the block of the promise before ends, so its entries are needed and not only their merge."""
         last = pl.col(PROGRESS).alias(LAST)
         entries = (self.block if complete else self.back).below(BEYOND)
@@ -153,12 +153,7 @@ class SlidByTuple(RowWindows):
         entries += [fresh] if fresh is not None else []
         order = [*self.keys, PROGRESS, LAST, *self.aggregates.columns]
         frames = [f.with_columns(last).select(order) for f in entries] + [f.select(order) for f in front]
-        frame = self.numbered(pl.concat(frames) if frames else self._nothing().select(order))
-        return self._scanned(frame, now)
-
-    def _nothing(self) -> Batch:
-        keys = pl.DataFrame(schema=dict.fromkeys(self.keys, pl.Null) | {PROGRESS: pl.Int64, LAST: pl.Int64})
-        return self.aggregates.empty(keys)
+        return self._scanned(self.numbered(pl.concat(frames)), now, complete) if frames else None
 
     def _near(self, merges: Batch, fresh: Batch | None) -> Batch:
         """Those of the parts in which windows end."""
@@ -166,7 +161,7 @@ class SlidByTuple(RowWindows):
             return merges
         return merges.join(fresh, on=list(self.parts), how="semi", nulls_equal=True)
 
-    def _scanned(self, frame: Batch, now: int) -> Rows:
+    def _scanned(self, frame: Batch, now: int, complete: bool = False) -> Rows:
         group, part = (frame[c].to_numpy().astype(np.int64) for c in (GROUP, PART))
         times = frame[PROGRESS].to_numpy()
         blocks = times // self.window.range
@@ -177,7 +172,9 @@ class SlidByTuple(RowWindows):
         entries = [[state[~front] for state in each] for each in raw]
         with locating(lambda at: self.place(frame.filter(~front).select(self.keys).row(at["@row"], named=True))):
             prefix = [scan(p, s, segment) for p, s in zip(self.scanned, entries, strict=True)]
-            suffix = [scan_back(p, s, segment) for p, s in zip(self.scanned, entries, strict=True)]
+            suffix = entries  # nobody looks at the suffixes of a block that is not complete
+            if complete:
+                suffix = [scan_back(p, s, segment) for p, s in zip(self.scanned, entries, strict=True)]
         return Rows(frame, group, part, times, blocks, front, at, segment, raw, prefix, suffix)
 
     # -- results -------------------------------------------------------------------------------------------------
@@ -230,9 +227,11 @@ class SlidByTuple(RowWindows):
         """The state as it must be for windows from ``limit`` on."""
         block = limit // self.window.range
         needed = limit - self.window.range
-        if crossed and rows is not None:
+        if crossed:
+            passed = None
             for store in (self.block, self.back, self.front, self.suffix):
                 store.free_below(BEYOND)
+        if crossed and rows is not None:
             entries, totals = self._completed(rows, block - 1)
             self._put(self.front, totals, block)
             passed = entries.filter(pl.col(PROGRESS) < needed)
