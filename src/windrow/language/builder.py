@@ -287,8 +287,11 @@ class Stream:
         *,
         by: Literal["rank", "row_num"] = "rank",
         partition_by: str | Sequence[str] = (),
+        using: str | None = None,
     ) -> Windowed:
         """A window of length ``range`` back from every ``every``-th row, by rank of the progress value or by arrival.
+
+        ``using`` forces a physical algorithm: "blocks", "bins" or "buffering".
 
         >>> rows = [{"t": 1}, {"t": 3}, {"t": 9}]
         >>> stream(rows, progress="t").each_row(5).agg(n=AggregateExpr("count")).collect().rows()
@@ -296,7 +299,7 @@ class Stream:
         """
         shape = SlideByTuple(length(range, self._progressing(), "range"), length(every, pl.Int64(), "every"), by)
         parts = self._keys([partition_by] if isinstance(partition_by, str) else partition_by)
-        return Windowed(self, shape, keys=parts, parts=tuple(n for n, _ in parts))
+        return Windowed(self, shape, using, keys=parts, parts=tuple(n for n, _ in parts))
 
     def session(self, gap: Length) -> Windowed:
         """Runs of a group's rows with less than ``gap`` between them.

@@ -3,6 +3,7 @@
 from windrow.operators.adaptpaned import AdaptPaned
 from windrow.operators.adaptwid import AdaptWid
 from windrow.operators.admit import Admit
+from windrow.operators.bins import Bins
 from windrow.operators.bucket import Bucket
 from windrow.operators.buffering import Buffering
 from windrow.operators.clock import WallClock
@@ -22,6 +23,7 @@ from windrow.operators.retract import Retract
 from windrow.operators.select import Select
 from windrow.operators.session import Sessions
 from windrow.operators.slide_by_tuple import SlidByTuple
+from windrow.operators.slide_by_tuple_buffering import BufferedByTuple
 from windrow.operators.top import Top
 from windrow.operators.wid import Wid
 
@@ -31,7 +33,9 @@ __all__ = [
     "AdaptWid",
     "Admit",
     "Batch",
+    "Bins",
     "Bucket",
+    "BufferedByTuple",
     "Buffering",
     "Gate",
     "Instants",

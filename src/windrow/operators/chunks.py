@@ -41,7 +41,7 @@ class Chunks:
 
     def replace(self, chunk: int, frame: Batch) -> None:
         """Put a frame in the place of all that a chunk holds."""
-        self._dirty.update(f"{chunk}.{level}" for level in range(len(self.stacks.pop(chunk))))
+        self._dirty.update(f"{chunk}.{level}" for level in range(len(self.stacks.pop(chunk, ()))))
         if frame.height:
             self._push(chunk, frame)
 

@@ -61,7 +61,7 @@ def _merged_part(part: Part, partials: pl.DataFrame, low: Ints, high: Ints) -> S
     if isinstance(part, ObjectPart):
         slid = _by_inverse if part.inverse is not None else _two_stacks
         return part.series([objects(slid(part, list(part.arrays(partials)[0]), low.tolist(), high.tolist()))])
-    return _concatenated(part, partials, low, high)
+    return concatenated(part, partials, low, high)
 
 
 def _tree(part: NumberPart, state: list[Array], low: Ints, high: Ints) -> list[Array]:
@@ -149,9 +149,10 @@ def _pair(part: ObjectPart, a: Any, b: Any) -> Any:
     return b if a is None else a if b is None else part.pair(a, b)
 
 
-def _concatenated(part: Part, partials: pl.DataFrame, low: Ints, high: Ints) -> list[pl.Series]:
+def concatenated(part: Part, partials: pl.DataFrame, low: Ints, high: Ints) -> list[pl.Series]:
     """The lists of each range put together, some ranges at a time."""
-    lengths = partials[part.columns[0]].list.len().to_numpy().astype(np.int64)
+    first = partials[part.columns[0]]
+    lengths = first.list.len().to_numpy().astype(np.int64) if first.dtype == pl.List else np.ones(len(first), np.int64)
     before = np.concatenate([[0], np.cumsum(np.maximum(lengths, 1))])
     upto = np.cumsum(before[high] - before[low])
     frames = []
@@ -159,7 +160,11 @@ def _concatenated(part: Part, partials: pl.DataFrame, low: Ints, high: Ints) -> 
     while start < len(low):
         done = int(upto[start - 1]) if start else 0
         stop = max(start + 1, int(np.searchsorted(upto, done + VALUES, side="right")))
-        frames.append(_block(part, partials, low[start:stop], high[start:stop]))
+        try:
+            frames.append(_block(part, partials, low[start:stop], high[start:stop]))
+        except Failed as failure:
+            failure.at = {"@row": start + failure.row}
+            raise
         start = stop
     return pl.concat(frames).select(part.columns).get_columns()
 
@@ -169,5 +174,5 @@ def _block(part: Part, partials: pl.DataFrame, low: Ints, high: Ints) -> pl.Data
     query = np.repeat(np.arange(len(low)), count)
     at = np.repeat(low, count) + np.arange(len(query)) - np.repeat(np.cumsum(count) - count, count)
     gathered = partials.select(part.columns)[at].with_columns(pl.Series("@query", query))
-    combined = gathered.group_by("@query").agg(part.combine())
-    return part.finish(combined, False).sort("@query")
+    combined = gathered.group_by("@query").agg(part.combine()).sort("@query")
+    return part.finish(combined, False)

@@ -1,40 +1,66 @@
-"""Slide-by-tuple windows: RANGE back from every n-th row, in any order of arrival (Li 5.1.5 and 6.1.4)."""
+"""Slide-by-tuple windows: RANGE back from every n-th row, in any order of arrival (Li 5.1.5 and 6.1.4), by blocks.
+
+Time is cut into blocks as long as RANGE. A window (w - RANGE, w] then has exactly one block border in it, so it is a
+suffix of the block before the border and a prefix of the block behind it: van Herk's and Gil and Werman's sliding
+merges, in the domain of time. Results come out below a promise, and what is below a promise is final: it can be put
+in order, whatever order it came in, and merged once forward and once, when its block is complete, backward.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from windrow.aggregates import ROWS, Partials
-from windrow.aggregates.parts import Fold
-from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW, Chunks
-from windrow.operators.operator import PROGRESS, Batch, Item
+from windrow.aggregates import Partials
+from windrow.aggregates.objects import ObjectPart
+from windrow.aggregates.parts import Array, NumberPart
+from windrow.operators.chunks import CHUNK, Chunks
+from windrow.operators.operator import PROGRESS, Batch
 from windrow.operators.options import PLAIN, Options
-from windrow.operators.ranges import merged, windows_of
-from windrow.operators.released import LIMIT, Released, locating, numbered
-from windrow.progress import END, Punctuation
+from windrow.operators.ranges import concatenated, windows_of
+from windrow.operators.released import locating
+from windrow.operators.row_windows import BEYOND, GROUP, PART, RowWindows, counted, placed, shifted
+from windrow.operators.scans import Scanned, lasts, pairs, picked, scan, scan_back, segments
+from windrow.progress import END, START
 from windrow.windows import SlideByTuple
 from windrow.windows.tuples import Ints
 
-ROW_NUM, NTH = "@row_num", "@nth"
-TOTAL = "@total"
+LAST = "@last"  # the last progress value of the group in the block
+KIND = "@kind"
 
 
-def nth(window: SlideByTuple) -> Fold:
-    """A state column beside the aggregates': whether one of the rows is an n-th one by arrival."""
-    return Fold(NTH, (pl.col(ROW_NUM) % window.slide == 0).any().cast(pl.Int64), "max")
+@dataclass
+class Rows:
+    """What a promise works on, sorted by group and time: what is left of the block before, and entries behind it.
 
-
-class SlidByTuple(Released):
-    """Expects partials of Instants. ``closed`` is the promise itself: windows that end before it are released.
-
-    ``parts`` are the columns (among the keys) that have windows of their own; without them the windows are those of
-    the whole stream, and the groups are inside them.
+    ``front`` rows hold, at the progress value of an entry that windows have passed, the merge of all entries behind it
+    in its block. The others are entries; ``at`` is where each row is among them, and ``segment`` their group and block.
     """
 
-    chunk_by = PROGRESS
+    frame: Batch
+    group: Ints
+    part: Ints
+    times: Ints
+    blocks: Ints
+    front: Array
+    at: Ints
+    segment: Ints
+    raw: list[list[Array]]
+    prefix: list[list[Array]]
+    suffix: list[list[Array]]
+
+
+class SlidByTuple(RowWindows):
+    """Three merges per entry and one per result, whatever RANGE is.
+
+    Entries at or above the promise are in ``chunks``, in the order of time in each frame: those below the promise are
+    dead, and go when half of all are. ``block`` are the released entries of the block in which the promise is,
+    ``back`` the merge of them for each group. ``suffix`` are the entries of the block before, each with the merge of
+    those behind it; ``front`` is the merge of those that no window has passed yet, for each group.
+    """
 
     def __init__(
         self,
@@ -45,119 +71,272 @@ class SlidByTuple(Released):
         options: Options = PLAIN,
         parts: Sequence[str] = (),
     ) -> None:
-        super().__init__(keys, aggregates, dtype, options)
-        self.window = window
-        self.parts = tuple(parts)
-        self.width = max(1, window.range // CHUNKS_PER_WINDOW)
-        self.ranked = window.by == "rank" and window.slide > 1
-        by = list(self.parts)
-        self.counts = Chunks(lambda f: f.group_by(by).agg(pl.col(TOTAL).sum()) if by else f.select(pl.col(TOTAL).sum()))
-        if self.ranked:
-            self.stores["counts/"] = self.counts
+        super().__init__(window, keys, aggregates, dtype, options, parts)
+        combine = self.chunks.combine
+        live = lambda frame: combine(frame.filter(pl.col(PROGRESS) >= self.closed)).sort(PROGRESS)  # noqa: E731
+        self.chunks = self.stores[""] = Chunks(live)
+        self.block = self.stores["block/"] = Chunks(lambda frame: frame)
+        self.suffix = self.stores["suffix/"] = Chunks(lambda frame: frame.sort(PROGRESS))
+        self.back = self.stores["back/"] = Chunks(self._newest)
+        self.front = self.stores["front/"] = Chunks(self._newest)
+        self.scanned: list[Scanned] = [p for p in aggregates.parts if isinstance(p, (NumberPart, ObjectPart))]
+        self.lists = [p for p in aggregates.parts if not isinstance(p, (NumberPart, ObjectPart))]
+        self.blank = [
+            pl.lit([], t).alias(c) for p in self.lists for c, t in zip(p.columns, p.dtypes, strict=True)
+        ]  # the running merges of lists are never needed: windows put the lists of their entries together
 
-    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+    def keep(self, batch: Batch) -> None:
         late = batch.filter(pl.col(PROGRESS) < self.closed)
-        side: list[Item] = []
         if late.height:
-            wanted = self.closed - self.window.range if self.options.generous else self.closed - 1
-            batch = batch.filter(pl.col(PROGRESS) > wanted)
-            at = late[PROGRESS].to_numpy()
-            if self.options.late != "side":
-                side = self.late(late, at - self.window.range, at, np.ones(len(at), np.int64))
+            self._enter(late)
+            batch = batch.filter(pl.col(PROGRESS) >= self.closed)
         if batch.height:
-            self.chunks.append(batch.with_columns((pl.col(PROGRESS) // self.width).alias(CHUNK)))
-        return side
+            self.chunks.append(batch.sort(PROGRESS).with_columns(pl.lit(0, pl.Int64).alias(CHUNK)))
 
-    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        before = self.closed
-        if not self.advance(promise):
-            return []
-        limit = self.closed
-        frames = self.chunks.below(-(-limit // self.width) if limit != END else LIMIT)
-        items: list[Item] = []
-        if frames:
-            entries = self.chunks.combine(pl.concat(frames)).filter(
-                pl.col(PROGRESS) > before - self.window.range,
-                pl.col(PROGRESS) < limit if limit != END else pl.lit(True),
-            )
-            if entries.height:
-                items = [*self._windows(entries, before)]
-        needed = limit - self.window.range + 1  # the first row that a later window can hold
-        self.chunks.free_below(needed // self.width if limit != END else LIMIT)
-        return [*items, Punctuation(limit if limit == END else self.bounds.value(limit))]
-
-    def _windows(self, entries: Batch, before: int) -> list[Batch]:
-        entries = numbered(numbered(entries, self.keys), self.parts, "@part")
-        entries = entries.sort("@group", PROGRESS)
-        ids = self._ids(entries.filter(pl.col(PROGRESS) >= before))
-        if not ids.height:
-            return []
-        part, at = entries["@part"].to_numpy().astype(np.int64), entries[PROGRESS].to_numpy()
-        first = _place(ids, part, at)
-        last = _place(ids, part, at + self.window.range)
-        group = entries["@group"].to_numpy().astype(np.int64)
-        wid, low, high = windows_of(group, first, last)
-        if not len(wid):
-            return []
-        names = entries.select(self.keys)[low] if self.keys else pl.DataFrame()
-        ends = ids[PROGRESS].to_numpy()[wid]
-        with locating(lambda at: self.place({**at, **names.row(at["@row"], named=True)})):
-            states = merged(self.aggregates, entries, low, high)
-        states = names.hstack(states) if self.keys else states
-        return [self.lowered(states, ends - self.window.range, ends)]
-
-    def _ids(self, fresh: Batch) -> Batch:
-        """The windows that end at these rows: ``@part`` and the end, in this order."""
-        instants = fresh.group_by("@part", PROGRESS).agg(
-            pl.col(ROWS).sum(),
-            *(pl.col(p).first() for p in self.parts),
-            pl.col(NTH).max() if NTH in fresh.columns else pl.lit(1).alias(NTH),
-        )
-        instants = instants.sort("@part", PROGRESS)
-        if self.ranked:
-            instants = self._by_rank(instants)
-        elif self.window.slide > 1:
-            instants = instants.filter(pl.col(NTH) > 0)
-        return instants.select("@part", PROGRESS)
-
-    def _by_rank(self, instants: Batch) -> Batch:
-        """Those that hold a row whose rank is a multiple of the slide."""
-        known = self.counts.below(1)
-        total = self.counts.combine(pl.concat(known)) if known else None
-        if total is None:
-            instants = instants.with_columns(pl.lit(0, pl.Int64).alias(TOTAL))
-        elif self.parts:
-            instants = instants.join(total, on=list(self.parts), how="left", nulls_equal=True, maintain_order="left")
+    # -- a promise -----------------------------------------------------------------------------------------------
+    def release(self, before: int, limit: int) -> list[Batch]:
+        now, then = before // self.window.range, limit // self.window.range
+        fresh = self._due(before, limit)
+        passed = self._passed(before, limit)
+        rows = results = None
+        if fresh is not None or then > now:
+            rows = self._rows(fresh, passed, now, complete=then > now)
+        if fresh is not None and rows is not None:
+            results = self._windows(rows, fresh, before, now)
+        if limit == END:
+            for name, store in self.stores.items():
+                if name != "counts/":
+                    store.free_below(BEYOND)
         else:
-            instants = instants.with_columns(pl.lit(total[TOTAL][0]).alias(TOTAL))
-        upto = pl.col(ROWS).cum_sum().over("@part") + pl.col(TOTAL).fill_null(0)
-        ranked = instants.with_columns(upto.alias("@upto"))
-        seen = (
-            ranked.group_by(*self.parts or ["@part"]).agg(pl.col(ROWS).sum().alias(TOTAL)).drop("@part", strict=False)
+            self._turn(rows, fresh, passed, limit, crossed=then > now)
+        return results or []
+
+    def _due(self, before: int, limit: int) -> Batch | None:
+        """The entries in [before, limit), one per group and instant."""
+        found, rest, total = [], [], 0
+        for frame in self.chunks.stacks.get(0, ()):
+            times = frame[PROGRESS].to_numpy()
+            low = int(np.searchsorted(times, before))
+            high = len(times) if limit == END else int(np.searchsorted(times, limit))
+            found.append(frame[low:high])
+            rest.append(frame[high:])
+            total += len(times)
+        if total and 2 * sum(f.height for f in rest) <= total:
+            self.chunks.replace(0, self.chunks.combine(pl.concat(rest)))
+        found = [f for f in found if f.height]
+        by = (PROGRESS, *self.keys)
+        return None if not found else found[0] if len(found) == 1 else self._combined(pl.concat(found), by)
+
+    def _passed(self, before: int, limit: int) -> Batch | None:
+        """The entries of the block before that windows in [before, limit) leave behind."""
+        found = []
+        low, high = before - self.window.range, limit - self.window.range
+        for chunk in sorted(self.suffix.stacks):
+            if chunk * self.width >= high:
+                break
+            for frame in self.suffix.stacks[chunk]:
+                first, last = np.searchsorted(frame[PROGRESS].to_numpy(), [max(low, START), max(high, START)]).tolist()
+                found.append(frame[first:last])
+        return pl.concat(found) if found else None
+
+    def _rows(self, fresh: Batch | None, passed: Batch | None, now: int, complete: bool) -> Rows | None:
+        """``complete``: the block of the promise before ends, so its entries are needed and not only their merge."""
+        last = pl.col(PROGRESS).alias(LAST)
+        entries = (self.block if complete else self.back).below(BEYOND)
+        if complete and self.options.generous and entries:  # late ones may be at the instants of others
+            entries = [self._combined(pl.concat(entries), (PROGRESS, *self.keys))]
+        elif entries and not complete:
+            entries = [self._near(self._newest(pl.concat(entries)), fresh)]
+        front = self.front.below(BEYOND)
+        front = [self._near(self._newest(pl.concat(front)), fresh)] if front else []
+        front += [passed] if passed is not None else []
+        entries += [fresh] if fresh is not None else []
+        order = [*self.keys, PROGRESS, LAST, *self.aggregates.columns]
+        frames = [f.with_columns(last).select(order) for f in entries] + [f.select(order) for f in front]
+        return self._scanned(self.numbered(pl.concat(frames)), now, complete) if frames else None
+
+    def _near(self, merges: Batch, fresh: Batch | None) -> Batch:
+        """Those of the parts in which windows end."""
+        if not self.parts or fresh is None:
+            return merges
+        return merges.join(fresh, on=list(self.parts), how="semi", nulls_equal=True)
+
+    def _scanned(self, frame: Batch, now: int, complete: bool = False) -> Rows:
+        group, part = (frame[c].to_numpy().astype(np.int64) for c in (GROUP, PART))
+        times = frame[PROGRESS].to_numpy()
+        blocks = times // self.window.range
+        front = blocks < now
+        at = np.where(front, -1, np.cumsum(~front) - 1)
+        segment = segments(group[~front], blocks[~front])
+        raw = [part.arrays(frame) for part in self.scanned]
+        entries = [[state[~front] for state in each] for each in raw]
+        with locating(lambda at: self.place(frame.filter(~front).select(self.keys).row(at["@row"], named=True))):
+            prefix = [scan(p, s, segment) for p, s in zip(self.scanned, entries, strict=True)]
+            suffix = entries  # nobody looks at the suffixes of a block that is not complete
+            if complete:
+                suffix = [scan_back(p, s, segment) for p, s in zip(self.scanned, entries, strict=True)]
+        return Rows(frame, group, part, times, blocks, front, at, segment, raw, prefix, suffix)
+
+    # -- results -------------------------------------------------------------------------------------------------
+    def _windows(self, rows: Rows, fresh: Batch, before: int, now: int) -> list[Batch] | None:
+        ids = self.ids(rows.frame.filter(pl.col(PROGRESS) >= before))
+        first = placed(ids, rows.part, rows.times)
+        last = placed(ids, rows.part, shifted(rows.frame[LAST].to_numpy(), self.window.range))
+        wid, low, high = windows_of(rows.group, first, last)
+        if not len(wid):
+            return None
+        ends = ids[PROGRESS].to_numpy()[wid]
+        block = ends // self.window.range
+        # The prefix: up to the last entry at or before the end, if it is in the block of the end.
+        right = np.where(rows.blocks[high - 1] == block, rows.at[high - 1], -1)
+        # The suffix, of the block before: from the first entry of the window on, or what is left of an older block.
+        left = np.where((block > now) & (rows.blocks[low] == block - 1), rows.at[low] + len(rows.group), -1)
+        passed = counted(rows.group, rows.times, rows.group[low], shifted(ends, -self.window.range), "right") - 1
+        known = (block == now) & (passed >= 0) & (rows.group[passed] == rows.group[low]) & rows.front[passed]
+        left = np.where(known, passed, left)
+        names = rows.frame.select(self.keys)[low] if self.keys else pl.DataFrame()
+        columns: dict[str, pl.Series] = {}
+        with locating(lambda at: self.place(names.row(at["@row"], named=True) if self.keys else {})):
+            for part, raw, prefix, suffix in zip(self.scanned, rows.raw, rows.prefix, rows.suffix, strict=True):
+                whole = [np.concatenate([a, b]) for a, b in zip(raw, suffix, strict=True)]
+                merged = pairs(part, picked(part, whole, left), picked(part, prefix, right))
+                columns |= {s.name: s for s in part.series(merged)}
+        if self.lists:
+            columns |= self._listed(rows, fresh, ids)
+        return self.results(names, pl.DataFrame([columns[c] for c in self.aggregates.columns]), ends)
+
+    def _listed(self, rows: Rows, fresh: Batch, ids: Batch) -> dict[str, pl.Series]:
+        """The lists of each window put together from all its entries: a window is as large as that anyway."""
+        order = [PROGRESS, *self.keys, *(c for part in self.lists for c in part.columns)]
+        entries = pl.concat([f.select(order) for f in (*self.suffix.below(BEYOND), *self.block.below(BEYOND), fresh)])
+        groups = rows.frame.select(*self.keys, GROUP, PART).unique()
+        entries = (
+            entries.join(groups, on=list(self.keys), how="inner", nulls_equal=True)
+            if self.keys
+            else (entries.join(groups, how="cross"))
         )
-        self.counts.append(seen.with_columns(pl.lit(0, pl.Int64).alias(CHUNK)))
-        below = pl.col("@upto") - pl.col(ROWS)  # ranks [below, upto) are at this instant
-        return ranked.filter((pl.col("@upto") - 1) // self.window.slide > (below - 1) // self.window.slide)
+        entries = entries.sort(GROUP, PROGRESS)
+        group, part = (entries[c].to_numpy().astype(np.int64) for c in (GROUP, PART))
+        times = entries[PROGRESS].to_numpy()
+        last = placed(ids, part, shifted(times, self.window.range))
+        _, low, high = windows_of(group, placed(ids, part, times), last)
+        return {s.name: s for part_ in self.lists for s in concatenated(part_, entries, low, high)}
+
+    # -- what is kept --------------------------------------------------------------------------------------------
+    def _turn(self, rows: Rows | None, fresh: Batch | None, passed: Batch | None, limit: int, crossed: bool) -> None:
+        """The state as it must be for windows from ``limit`` on."""
+        block = limit // self.window.range
+        needed = limit - self.window.range
+        if crossed:
+            passed = None
+            for store in (self.block, self.back, self.front, self.suffix):
+                store.free_below(BEYOND)
+        if crossed and rows is not None:
+            entries, totals = self._completed(rows, block - 1)
+            self._put(self.front, totals, block)
+            passed = entries.filter(pl.col(PROGRESS) < needed)
+            rest = entries.filter(pl.col(PROGRESS) >= needed)
+            if rest.height:
+                self.suffix.append(rest.with_columns((pl.col(PROGRESS) // self.width).alias(CHUNK)))
+        if passed is not None and passed.height:
+            self._put(self.front, self._newest(passed).with_columns(self.blank), block)
+        self.suffix.free_below(needed // self.width)
+        if fresh is None or rows is None:
+            return
+        self._put(self.block, fresh.filter(pl.col(PROGRESS) // self.window.range == block), block)
+        touched = np.flatnonzero(rows.times[lasts(rows.group)] >= self._first_of(fresh))
+        ends = lasts(rows.group)[touched]
+        self._put(self.back, self._states(rows, ends[rows.blocks[ends] == block], rows.prefix), block)
+
+    def _first_of(self, fresh: Batch) -> int:
+        return int(fresh[PROGRESS].min())  # type: ignore[arg-type]
+
+    def _put(self, store: Chunks, frame: Batch, block: int) -> None:
+        if frame.height:
+            store.append(frame.with_columns(pl.lit(block, pl.Int64).alias(CHUNK)))
+
+    def _newest(self, frame: Batch) -> Batch:
+        """The last of each group, in the order in which they were put there."""
+        return frame.unique(self.keys, keep="last", maintain_order=True) if self.keys else frame.tail(1)
+
+    def _states(self, rows: Rows, at: Ints, state: list[list[Array]]) -> Batch:
+        """Keys and progress values of some rows, with other states; entries' lists left out."""
+        places = rows.at[at]
+        columns = [s for p, v in zip(self.scanned, state, strict=True) for s in p.series(picked(p, v, places))]
+        frame = rows.frame.select(PROGRESS, *self.keys)[at].hstack(columns).with_columns(self.blank)
+        return frame.select(PROGRESS, *self.keys, *self.aggregates.columns)
+
+    def _completed(self, rows: Rows, block: int) -> tuple[Batch, Batch]:
+        """The entries of a complete block, each with the merge of those behind it, by time; and the merge of all."""
+        at = np.flatnonzero(~rows.front & (rows.blocks == block))
+        segment = rows.segment[rows.at[at]]
+        ends = np.append(lasts(segment), 0)
+        final = ends[np.searchsorted(ends[:-1], np.arange(len(at)))] if len(at) else at  # the last of its segment
+        last = pl.Series(LAST, rows.times[at][final], dtype=pl.Int64)
+        behind = np.where(final > np.arange(len(at)), rows.at[at] + 1, -1)
+        columns = [last]
+        for part, suffix in zip(self.scanned, rows.suffix, strict=True):
+            columns += part.series(picked(part, suffix, behind))
+        kept = rows.frame.select(PROGRESS, *self.keys, *(c for p in self.lists for c in p.columns))[at]
+        order = [PROGRESS, *self.keys, LAST, *self.aggregates.columns]
+        totals = self._states(rows, at[ends[:-1]], rows.prefix).with_columns(pl.col(PROGRESS).alias(LAST))
+        totals = totals.with_columns(pl.lit(START, pl.Int64).alias(PROGRESS)).select(order)
+        return kept.hstack(columns).select(order).sort(PROGRESS), totals
+
+    # -- late entries --------------------------------------------------------------------------------------------
+    def _enter(self, late: Batch) -> None:
+        """Late entries into what is final: GENEROUS wants them in the windows that are still open."""
+        block = self.closed // self.window.range
+        current = late.filter(pl.col(PROGRESS) // self.window.range == block)
+        if current.height:
+            self._put(self.block, current, block)
+            older = [self._newest(pl.concat(held))] if (held := self.back.below(BEYOND)) else []
+            frame = self.numbered(pl.concat([*older, current.with_columns(self.blank)]))
+            rows = self._scanned(frame.with_columns(pl.lit(START).alias(LAST)), block)
+            self._put(self.back, self._states(rows, lasts(rows.group), rows.prefix), block)
+        older_late = late.filter(pl.col(PROGRESS) // self.window.range == block - 1)
+        if older_late.height:
+            self._enter_front(older_late, block)
+
+    def _enter_front(self, late: Batch, block: int) -> None:
+        """Each suffix of a group also has the late entries behind it; each late entry becomes a place of its own."""
+        kept = pl.col(PROGRESS) >= self.closed - self.window.range
+        order = [PROGRESS, *self.keys, LAST, *self.aggregates.columns, KIND]
+        frames = [late.with_columns(pl.col(PROGRESS).alias(LAST), pl.lit(2).alias(KIND))]
+        frames += [f.filter(kept).with_columns(pl.lit(1).alias(KIND)) for f in self.suffix.below(BEYOND)]
+        if held := self.front.below(BEYOND):
+            frames.append(self._newest(pl.concat(held)).with_columns(pl.lit(0).alias(KIND)))
+        frame = self.numbered(pl.concat([f.select(order) for f in frames]))
+        known, late = frame.filter(pl.col(KIND) < 2), frame.filter(pl.col(KIND) == 2)
+        unknown = late.unique(GROUP, keep="first").join(known, on=GROUP, how="anti")
+        unknown = unknown.with_columns(pl.lit(START).alias(PROGRESS), pl.lit(0).alias(KIND), *self.blank)
+        rows = pl.concat([known, late, unknown])
+        group, own, of = (f[GROUP].to_numpy().astype(np.int64) for f in (rows, known, late))
+        times = rows[PROGRESS].to_numpy()
+        base = counted(own, known[PROGRESS].to_numpy(), group, times, "right") - 1
+        base = np.where((base >= 0) & (np.append(own, -1)[base] == group), base, -1)
+        behind = counted(of, late[PROGRESS].to_numpy(), group, times, "right")
+        behind = np.where(np.append(of, -1)[behind] == group, behind, -1)
+        columns = []
+        with locating(lambda at: self.place(rows.select(self.keys).row(at["@row"], named=True))):
+            for part in self.scanned:
+                suffix = scan_back(part, part.arrays(late), of)
+                columns += part.series(
+                    pairs(part, picked(part, part.arrays(known), base), picked(part, suffix, behind))
+                )
+        rows = rows.with_columns(*columns, pl.col(LAST).max().over(GROUP))
+        self.suffix.free_below(BEYOND)
+        self.front.free_below(BEYOND)
+        places = rows.filter(pl.col(KIND) > 0).select(order[:-1]).sort(PROGRESS)
+        self.suffix.append(places.with_columns((pl.col(PROGRESS) // self.width).alias(CHUNK)))
+        self._put(self.front, rows.filter(pl.col(KIND) == 0).select(order[:-1]), block)
 
     def wake_at(self) -> int | None:
-        """Just after the first row that no promise has covered, or what frees the oldest chunk."""
-        first = self.chunks.first()
-        if first is None:
-            return None
-        wakes = [(first + 1) * self.width + self.window.range - 1]
-        for chunk in sorted(self.chunks.stacks):
-            at = pl.concat([frame[PROGRESS] for frame in self.chunks.stacks[chunk]])
-            live = at.filter(at >= self.closed).min()
-            if live is not None:
-                wakes.append(int(live) + 1)  # type: ignore[arg-type]
-                break
-        return min(wakes)
-
-
-def _place(ids: Batch, part: Ints, at: Ints) -> Ints:
-    """How many windows, parts before this one included, end before ``at``."""
-    ends = ids[PROGRESS].to_numpy()
-    ranks = np.unique(ends)
-    width = len(ranks) + 1
-    places = ids["@part"].to_numpy().astype(np.int64) * width + np.searchsorted(ranks, ends)
-    return np.searchsorted(places, part * width + np.searchsorted(ranks, at), side="left").astype(np.int64)
+        """Just after the first row that no promise has covered, or where a block or a slice of one is past."""
+        live = [frame[PROGRESS].filter(frame[PROGRESS] >= self.closed).min() for frame in self.chunks.below(BEYOND)]
+        wakes = [int(at) + 1 for at in live if at is not None]  # type: ignore[arg-type]
+        blocks = [store.first() for store in (self.block, self.back, self.front)]
+        wakes += [(block + 1) * self.window.range for block in blocks if block is not None]
+        if (slice_ := self.suffix.first()) is not None:
+            wakes.append((slice_ + 1) * self.width + self.window.range)
+        return min(*wakes, END) if wakes else None

@@ -46,7 +46,9 @@ class Choice:
             yield f"  {option.name}: {cost}; {option.refused or role}"
 
 
-def choose(workload: Workload, refused: Mapping[str, str], forced: str | None = None, memory: int | None = None) -> Choice:
+def choose(
+    workload: Workload, refused: Mapping[str, str], forced: str | None = None, memory: int | None = None
+) -> Choice:
     """The cheapest option. ``refused``: algorithms that cannot run this query, with the reason.
 
     >>> light = Workload(10, 10, 1, 1, 1.0, 24, 40, "assumed")
@@ -66,7 +68,9 @@ def choose(workload: Workload, refused: Mapping[str, str], forced: str | None = 
     fitting = [o for o in able if memory is None or o.bytes <= memory]
     if not fitting:
         least = min(able, key=lambda o: (o.bytes, o.micros))
-        return Choice(least.name, f"none fits into {memory:,} bytes, this one has the least state", tuple(options), workload)
+        return Choice(
+            least.name, f"none fits into {memory:,} bytes, this one has the least state", tuple(options), workload
+        )
     near = [o for o in fitting if o.micros <= fitting[0].micros * CLOSE]
     best = min(near, key=lambda o: o.bytes)
     reason = "the fastest" if memory is None else f"the fastest with at most {memory:,} bytes of state"

@@ -41,8 +41,8 @@ from windrow.operators.clock import Bounds
 from windrow.operators.gate import ROW
 from windrow.operators.operator import PROGRESS
 from windrow.operators.released import late_schema
+from windrow.operators.row_windows import ROW_NUM, nth
 from windrow.operators.rowbuffer import INPUT
-from windrow.operators.slide_by_tuple import ROW_NUM, nth
 from windrow.operators.sourced import SOURCE
 from windrow.planner.plan import Pipeline, Plan, Stage, Step, stages_of
 from windrow.planner.shapes import SHAPES, WATCHING

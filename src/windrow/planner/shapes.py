@@ -19,7 +19,9 @@ from windrow.logical.nodes import (
 from windrow.operators import (
     AdaptPaned,
     AdaptWid,
+    Bins,
     Bucket,
+    BufferedByTuple,
     Buffering,
     Instants,
     Paned,
@@ -43,6 +45,11 @@ BY_WINDOW_ID: dict[str, tuple[Callable[..., Operator], str]] = {
 }
 WATCHING = ("adaptwid",)  # those that want to know which input of a union a row is from
 ALGORITHMS = ("paned", *BY_WINDOW_ID)
+BY_TUPLE: dict[str, tuple[type[Any], str]] = {
+    "blocks": (SlidByTuple, "a window back from every n-th row, of a suffix and a prefix of blocks"),
+    "bins": (Bins, "a start and an end bin for every row, each with an accumulator"),
+    "buffering": (BufferedByTuple, "each window back from an n-th row computed from all its rows"),
+}
 
 
 @dataclass(frozen=True)
@@ -100,8 +107,14 @@ def _slide_by_tuple(node: WindowAggregate, aggregates: Partials) -> Physical:
     assert isinstance(node.window, SlideByTuple)
     keys = key_names(node)
     low = Step("instants", partial(Instants, keys, aggregates), "one partial per progress value and group")
-    slid = partial(SlidByTuple, node.window, keys, aggregates, node.bound, node.options, node.parts)
-    return Physical("tree", (low,), Step("slide-by-tuple", slid, "a window back from every n-th row"), node.parts)
+    algorithm = node.using or "blocks"
+    if algorithm not in BY_TUPLE:
+        raise PlanError(
+            f"there is no algorithm {algorithm!r} for slide-by-tuple windows; there are: {', '.join(BY_TUPLE)}"
+        )
+    operator, says = BY_TUPLE[algorithm]
+    slid = partial(operator, node.window, keys, aggregates, node.bound, node.options, node.parts)
+    return Physical(algorithm, (low,), Step("slide-by-tuple", slid, says), node.parts)
 
 
 def _partitioned(node: WindowAggregate, aggregates: Partials) -> Physical:
