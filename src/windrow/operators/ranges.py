@@ -57,11 +57,21 @@ def merged(aggregates: Partials, partials: pl.DataFrame, low: Ints, high: Ints) 
 
 def _merged_part(part: Part, partials: pl.DataFrame, low: Ints, high: Ints) -> Sequence[pl.Series]:
     if isinstance(part, NumberPart):
-        return part.series(_tree(part, part.arrays(partials), low, high))
+        of_ranges = _difference if part.differential else _tree
+        return part.series(of_ranges(part, part.arrays(partials), low, high))
     if isinstance(part, ObjectPart):
         slid = _by_inverse if part.inverse is not None else _two_stacks
         return part.series([objects(slid(part, list(part.arrays(partials)[0]), low.tolist(), high.tolist()))])
     return _concatenated(part, partials, low, high)
+
+
+def _difference(part: NumberPart, state: list[Array], low: Ints, high: Ints) -> list[Array]:
+    """Full-differential aggregates (Li 6.2.3): what is there up to the end of a range, without what is before it."""
+    before = [np.concatenate([np.array([e], s.dtype), s]) for s, e in zip(state, part.identity, strict=True)]
+    running = part.accumulate(before, axis=0)
+    found = [r[high] for r in running]
+    part.remove(found, [r[low] for r in running])
+    return found
 
 
 def _tree(part: NumberPart, state: list[Array], low: Ints, high: Ints) -> list[Array]:
