@@ -16,6 +16,7 @@ from windrow.operators.ranges import merged, windows_of
 from windrow.operators.released import STATUS, VERSION, check_amount, clipped, locating, numbered, spread
 from windrow.operators.slide import slide
 from windrow.operators.sliding import SlidingAggregate, rows_in
+from windrow.operators.tables import blocks
 from windrow.operators.versions import Versions
 from windrow.progress import END, START, Punctuation
 from windrow.windows.tuples import Ints
@@ -217,7 +218,7 @@ class Paned(SlidingAggregate):
         panes = numbered(panes if numbers else self.chunks.combine(panes), self.keys)
         groups = panes.select("@group", *self.keys).unique("@group").sort("@group")
         if not numbers:
-            yield self._ranges(panes, groups, first, last)
+            yield from self._ranges(panes, groups, first, last)
             return
         for low, high in self._runs(panes, first, last):
             start = self._first_pane(low)
@@ -228,14 +229,20 @@ class Paned(SlidingAggregate):
                 part = run if groups.height <= block else run.filter(pl.col("@group").is_between(at, at + block - 1))
                 yield self._slide(part, groups[at : at + block], low, start, count)
 
-    def _ranges(self, panes: Batch, groups: Batch, first: int, last: int) -> Batch:
+    def _ranges(self, panes: Batch, groups: Batch, first: int, last: int) -> Iterator[Batch]:
         """Windows of states that are not numbers: each is merged from the panes that are there."""
         panes = panes.sort("@group", PANE)
         pane = panes[PANE].to_numpy()
         begin = (pane // self.step).clip(first, last)
         group = panes["@group"].to_numpy().astype(np.int64)
         wid, low, high = windows_of(group, begin, ((pane + self.length) // self.step).clip(first, last))
-        found = self._keyed(groups, group[low], wid)
+        lists = [c for c in self.aggregates.columns if isinstance(panes.schema[c], pl.List)]
+        for start, stop in blocks(panes, lists, low, high):  # so that results are out before the next states are in
+            base, here = low[start], slice(start, stop)
+            found = self._keyed(groups, group[low[here]], wid[here])
+            yield self._merged(found, panes[base : high[stop - 1]], low[here] - base, high[here] - base)
+
+    def _merged(self, found: Batch, panes: Batch, low: Ints, high: Ints) -> Batch:
         with locating(lambda at: self.place({**at, **found.row(at["@row"], named=True)})):
             return found.hstack(merged(self.aggregates, panes, low, high))
 

@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 
 from windrow.aggregates import Failed, Partials
+from windrow.aggregates.bags import Bag
 from windrow.aggregates.objects import ObjectPart, objects
 from windrow.aggregates.parts import Array, NumberPart, Part
+from windrow.operators.tables import blocks, slid
 from windrow.windows.tuples import Ints
-
-VALUES = 1 << 22  # values of lists that are put together at once
 
 
 def windows_of(group: Ints, first: Ints, last: Ints) -> tuple[Ints, Ints, Ints]:
@@ -60,8 +60,10 @@ def _merged_part(part: Part, partials: pl.DataFrame, low: Ints, high: Ints) -> S
         of_ranges = _difference if part.differential else _tree
         return part.series(of_ranges(part, part.arrays(partials), low, high))
     if isinstance(part, ObjectPart):
-        slid = _by_inverse if part.inverse is not None else _two_stacks
-        return part.series([objects(slid(part, list(part.arrays(partials)[0]), low.tolist(), high.tolist()))])
+        merging = _by_inverse if part.inverse is not None else _two_stacks
+        return part.series([objects(merging(part, list(part.arrays(partials)[0]), low.tolist(), high.tolist()))])
+    if isinstance(part, Bag):
+        return slid(part, partials, low, high)
     return _concatenated(part, partials, low, high)
 
 
@@ -161,17 +163,11 @@ def _pair(part: ObjectPart, a: Any, b: Any) -> Any:
 
 def _concatenated(part: Part, partials: pl.DataFrame, low: Ints, high: Ints) -> list[pl.Series]:
     """The lists of each range put together, some ranges at a time."""
-    lengths = partials[part.columns[0]].list.len().to_numpy().astype(np.int64)
-    before = np.concatenate([[0], np.cumsum(np.maximum(lengths, 1))])
-    upto = np.cumsum(before[high] - before[low])
-    frames = []
-    start = 0
-    while start < len(low):
-        done = int(upto[start - 1]) if start else 0
-        stop = max(start + 1, int(np.searchsorted(upto, done + VALUES, side="right")))
-        frames.append(_block(part, partials, low[start:stop], high[start:stop]))
-        start = stop
-    return pl.concat(frames).select(part.columns).get_columns()
+    found = [
+        _block(part, partials, low[start:stop], high[start:stop])
+        for start, stop in blocks(partials, part.columns[:1], low, high)
+    ]
+    return pl.concat(found).select(part.columns).get_columns()
 
 
 def _block(part: Part, partials: pl.DataFrame, low: Ints, high: Ints) -> pl.DataFrame:

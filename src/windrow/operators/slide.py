@@ -52,10 +52,11 @@ def _by_blocks(part: NumberPart, state: Sequence[Array], length: int, step: int)
 def _slab(part: NumberPart, state: Sequence[Array], length: int, count: int) -> list[Array]:
     """The windows that start at the first ``count`` rows."""
     blocks = -(-count // length)
-    suffix = part.accumulate([_cube(s, blocks, length, e)[:, ::-1] for s, e in zip(state, part.identity, strict=True)], 1)
+    cubes = [_cube(s, blocks, length, e) for s, e in zip(state, part.identity, strict=True)]
+    suffix = part.accumulate([c[:, ::-1] for c in cubes], axis=1)
     found = [s[:, ::-1].reshape(blocks * length, -1)[:count] for s in suffix]
-    after = [_cube(s[length:], blocks, length, e) for s, e in zip(state, part.identity, strict=True)]
-    prefix = [p.reshape(blocks * length, -1)[: count - 1] for p in part.accumulate(after, 1)]
+    cubes = [_cube(s[length:], blocks, length, e) for s, e in zip(state, part.identity, strict=True)]
+    prefix = [p.reshape(blocks * length, -1)[: count - 1] for p in part.accumulate(cubes, axis=1)]
     for window, merged in zip(found, part.merge([f[1:] for f in found], prefix), strict=True):
         whole = window[::length].copy()  # these are blocks: the suffix is all of them
         window[1:] = merged
