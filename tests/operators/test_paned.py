@@ -24,8 +24,9 @@ from harness import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.operators import paned
-from windrow.progress import END, START
+from windrow.aggregates import Partials, make
+from windrow.operators import Panes, paned
+from windrow.progress import END, START, Punctuation
 from windrow.windows import Sliding, Tuple
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=60)
@@ -244,3 +245,12 @@ def test_all_aggregates_are_checked():
     run = Run("paned", Sliding(5, 5), specs=SPECS)
     assert {type(p).__name__ for p in run.aggregates.parts} == {"Fold", "Moments"}
     assert {getattr(p, "how", "moments") for p in run.aggregates.parts} == {"sum", "min", "max", "moments"}
+
+
+def test_a_single_row_of_the_group_nan_is_a_group():
+    rows = pl.DataFrame({"@t": [1], "k": [float("nan")], "x": [5]})
+    window, aggregates = Sliding(4, 2), Partials([make("max", "n", "x", pl.Int64())])
+    operator = paned.Paned(window, ["k"], aggregates, pl.Int64())
+    operator.on_batch(0, Panes(window, ["k"], aggregates).on_batch(0, rows)[0])
+    results, _promise = operator.on_punctuation(0, Punctuation(END))
+    assert results.select("window_end", "n").sort("window_end").rows() == [(2, 5), (4, 5)]

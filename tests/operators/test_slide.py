@@ -4,11 +4,13 @@ import math
 from functools import reduce
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.aggregates.parts import Fold, Moments
+from windrow.operators import slide as sliding
 from windrow.operators.slide import slide
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=80)
@@ -43,6 +45,29 @@ def test_folds_equal_the_loop(how, shape, seed):
     (found,) = slide(part, [values], length, step)
     assert found.tolist() == [w[0].tolist() for w in naive(part, [values], length, step)]
     assert found.dtype == values.dtype
+
+
+@CHECK
+@given(shape=shapes(), seed=st.integers(0, 2**32), cells=st.integers(1, 40))
+def test_slabs_of_any_size_give_the_same(shape, seed, cells):
+    panes, groups, length, step = shape
+    values = np.random.default_rng(seed).integers(-1000, 1000, (panes, groups))
+    expected = slide(FOLDS["max"], [values], length, step)[0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sliding, "SLAB", cells)
+        assert slide(FOLDS["max"], [values], length, step)[0].tolist() == expected.tolist()
+
+
+def test_a_running_sum_that_overflows_cancels():
+    large = np.array([[2**62], [2**62 - 1], [-5], [2**62], [7]])
+    assert slide(FOLDS["sum"], [large], 2, 1)[0].ravel().tolist() == [2**63 - 1, 2**62 - 6, 2**62 - 5, 2**62 + 7]
+
+
+def test_sums_of_floats_are_not_subtracted():
+    """A large value that has left the window must not have taken the small ones with it."""
+    column = np.array([[1e300], [0.25], [0.5], [1.0]])
+    part = Fold("s", None, "sum", 0.0, pl.Float64())
+    assert slide(part, [column], 2, 1)[0].ravel().tolist() == [1e300, 0.75, 1.5]
 
 
 @CHECK

@@ -51,10 +51,10 @@ class _Bagged(_OfAnything):
     def parts(self) -> tuple[Part, ...]:
         return (Bag(self._arg(), self.dtype),)
 
-    def _entries(self, state: pl.DataFrame) -> pl.DataFrame:
-        """One row per distinct value: ``@i`` (the row of the state), ``v`` and ``n``."""
+    def _entries(self, state: pl.DataFrame, *beside: pl.Expr) -> pl.DataFrame:
+        """One row per distinct value: ``@i`` (the row of the state), ``v`` and ``n``, and what is ``beside`` them."""
         values, counts = self.parts()[0].columns
-        listed = state.select(pl.col(values).alias("v"), pl.col(counts).alias("n")).with_row_index("@i")
+        listed = state.select(pl.col(values).alias("v"), pl.col(counts).alias("n"), *beside).with_row_index("@i")
         return listed.explode("v", "n").filter(pl.col("n").is_not_null())
 
     def _aligned(self, state: pl.DataFrame, found: pl.DataFrame) -> pl.Series:
@@ -234,10 +234,11 @@ class HeavyHitters(_Ranked):
 
     def lower(self, state: pl.DataFrame) -> pl.Series:
         share = Fraction(self.parameters[0])
-        totals = state.select(pl.col(of_all(self.parameters, self.arg)).alias("total")).with_row_index("@i")
-        entries = self._entries(state).join(totals, on="@i", how="left")
-        heavy = pl.col("n").cast(pl.Int128) * share.denominator >= pl.col("total").cast(pl.Int128) * share.numerator
-        return self._listed(state, entries.filter(heavy), None)
+        # n / total >= share is a comparison of integers, with one product per window instead of one per value.
+        total = pl.col(of_all(self.parameters, self.arg)).cast(pl.Int128)
+        least = (total * share.numerator + (share.denominator - 1)) // share.denominator
+        entries = self._entries(state, least.cast(pl.Int64).alias("least"))
+        return self._listed(state, entries.filter(pl.col("n") >= pl.col("least")), None)
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,11 @@ class Part(ABC):
 class NumberPart(Part):
     """State in NumPy arrays, merged element by element."""
 
+    @property
+    def differential(self) -> bool:
+        """Whether ``remove`` undoes ``merge`` exactly: full-differential, Li 6.2.2.2. Rounding must not show."""
+        return False
+
     def arrays(self, frame: pl.DataFrame) -> list[Array]:
         """The state columns for ``merge``."""
         return [frame[c].to_numpy() for c in self.columns]
@@ -74,6 +79,10 @@ class NumberPart(Part):
     @abstractmethod
     def merge(self, a: Sequence[Array], b: Sequence[Array]) -> list[Array]:
         """Element by element, the state of two states; ``a`` precedes ``b``."""
+
+    def remove(self, state: Sequence[Array], gone: Sequence[Array]) -> None:
+        """Undo the merge with ``gone``, in place and element by element; only where the part is differential."""
+        raise NotImplementedError
 
     def accumulate(self, state: Sequence[Array], axis: int) -> list[Array]:
         """Running ``merge`` along an axis."""
@@ -112,6 +121,11 @@ class Fold(NumberPart):
     def ufunc(self) -> np.ufunc:
         return {"sum": np.add, "min": np.minimum, "max": np.maximum}[self.how]
 
+    @property
+    def differential(self) -> bool:
+        """Integer sums and counts are, modulo 2**64, so that an overflow on the way cancels; sums of floats round."""
+        return self.how == "sum" and self.dtype.is_integer()
+
     def lift(self) -> list[pl.Expr]:
         return [self.expr.fill_null(self.empty).cast(self.dtype).alias(self.column)]
 
@@ -120,6 +134,9 @@ class Fold(NumberPart):
 
     def merge(self, a: Sequence[Array], b: Sequence[Array]) -> list[Array]:
         return [self.ufunc(a[0], b[0])]
+
+    def remove(self, state: Sequence[Array], gone: Sequence[Array]) -> None:
+        np.subtract(state[0], gone[0], out=state[0])
 
     def accumulate(self, state: Sequence[Array], axis: int) -> list[Array]:
         return [self.ufunc.accumulate(state[0], axis=axis)]

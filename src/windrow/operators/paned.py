@@ -16,6 +16,7 @@ from windrow.operators.ranges import merged, windows_of
 from windrow.operators.released import STATUS, VERSION, check_amount, clipped, locating, numbered, spread
 from windrow.operators.slide import slide
 from windrow.operators.sliding import SlidingAggregate, rows_in
+from windrow.operators.tables import blocks
 from windrow.operators.versions import Versions
 from windrow.progress import END, START, Punctuation
 from windrow.windows.tuples import Ints
@@ -208,8 +209,7 @@ class Paned(SlidingAggregate):
         frames = self._panes(first, end)
         if not frames:
             return
-        panes = self.chunks.combine(pl.concat(frames))
-        panes = panes.filter(pl.col(PANE) < end, pl.col(PANE) >= self._first_pane(first))
+        panes = pl.concat(frames).filter(pl.col(PANE) < end, pl.col(PANE) >= self._first_pane(first))
         if panes.height:
             yield from self._windows(panes, first, last)
 
@@ -218,10 +218,11 @@ class Paned(SlidingAggregate):
         return self.chunks.below(-(-end // self.width))
 
     def _windows(self, panes: Batch, first: int, last: int) -> Iterator[Batch]:
-        panes = numbered(panes, self.keys)
+        numbers = self.aggregates.numbers
+        panes = numbered(panes if numbers else self.chunks.combine(panes), self.keys)
         groups = panes.select("@group", *self.keys).unique("@group").sort("@group")
-        if not self.aggregates.numbers:
-            yield self._ranges(panes, groups, first, last)
+        if not numbers:
+            yield from self._ranges(panes, groups, first, last)
             return
         for low, high in self._runs(panes, first, last):
             start = self._first_pane(low)
@@ -232,14 +233,20 @@ class Paned(SlidingAggregate):
                 part = run if groups.height <= block else run.filter(pl.col("@group").is_between(at, at + block - 1))
                 yield self._slide(part, groups[at : at + block], low, start, count)
 
-    def _ranges(self, panes: Batch, groups: Batch, first: int, last: int) -> Batch:
+    def _ranges(self, panes: Batch, groups: Batch, first: int, last: int) -> Iterator[Batch]:
         """Windows of states that are not numbers: each is merged from the panes that are there."""
         panes = panes.sort("@group", PANE)
         pane = panes[PANE].to_numpy()
         begin = (pane // self.step).clip(first, last)
         group = panes["@group"].to_numpy().astype(np.int64)
         wid, low, high = windows_of(group, begin, ((pane + self.length) // self.step).clip(first, last))
-        found = self._keyed(groups, group[low], wid)
+        lists = [c for c in self.aggregates.columns if isinstance(panes.schema[c], pl.List)]
+        for start, stop in blocks(panes, lists, low, high):  # so that results are out before the next states are in
+            base, here = low[start], slice(start, stop)
+            found = self._keyed(groups, group[low[here]], wid[here])
+            yield self._merged(found, panes[base : high[stop - 1]], low[here] - base, high[here] - base)
+
+    def _merged(self, found: Batch, panes: Batch, low: Ints, high: Ints) -> Batch:
         with locating(lambda at: self.place({**at, **found.row(at["@row"], named=True)})):
             return found.hstack(merged(self.aggregates, panes, low, high))
 
@@ -250,7 +257,7 @@ class Paned(SlidingAggregate):
 
     def _runs(self, panes: Batch, after: int, before: int) -> Iterator[tuple[int, int]]:
         """Ranges of window ids to compute: no windows over long gaps, and no range of more than CELLS panes."""
-        present = np.unique(panes[PANE].to_numpy())
+        present = panes[PANE].unique().sort().to_numpy()
         firsts = np.maximum(present // self.step, after)
         lasts = np.minimum((present + self.length) // self.step, before)
         firsts, lasts = firsts[firsts < lasts], lasts[firsts < lasts]
@@ -263,22 +270,32 @@ class Paned(SlidingAggregate):
                 yield first, min(first + most, int(lasts[high - 1]))
 
     def _slide(self, panes: Batch, groups: Batch, first: int, start: int, count: int) -> Batch:
-        at = (panes[PANE] - start).to_numpy()
-        group = (panes["@group"].to_numpy() - groups["@group"][0]).astype(np.int64)
+        cells = (pl.col(PANE) - start) * groups.height + pl.col("@group").cast(pl.Int64) - groups["@group"][0]
+        panes = self._once(panes.with_columns(cells.alias("@cell")))
+        cell = panes["@cell"].to_numpy()
         merged: dict[str, Array] = {}
         for part in self.aggregates.parts:
             assert isinstance(part, NumberPart)
             state = []
             for column, identity in zip(part.columns, part.identity, strict=True):
                 values = panes[column].to_numpy()
-                dense = np.full((count, groups.height), identity, values.dtype)
-                dense[at, group] = values
-                state.append(dense)
+                dense = np.full(count * groups.height, identity, values.dtype)
+                dense[cell] = values
+                state.append(dense.reshape(count, groups.height))
             merged.update(zip(part.columns, slide(part, state, self.length, self.step), strict=True))
-        window, which = np.nonzero(merged[ROWS])
-        columns = [pl.Series(c, values[window, which]) for c, values in merged.items()]
-        found = pl.DataFrame([pl.Series(WID, window + first), *columns])
-        return found.hstack(groups.select(self.keys)[which]) if self.keys else found
+        there = np.flatnonzero(merged[ROWS])
+        columns = [pl.Series(c, values.ravel()[there]) for c, values in merged.items()]
+        found = pl.DataFrame([pl.Series(WID, there // groups.height + first), *columns])
+        return found.hstack(groups.select(self.keys)[there % groups.height]) if self.keys else found
+
+    def _once(self, panes: Batch) -> Batch:
+        """Each cell once. Few come twice: batches overlap where one ends, and merging all would cost as much again."""
+        cell = panes["@cell"].to_numpy()
+        twice = pl.Series(np.bincount(cell)[cell] > 1)
+        if not twice.any():
+            return panes
+        merged = self.aggregates.combine(panes.filter(twice), ["@cell"])
+        return pl.concat([panes.filter(~twice).select(merged.columns), merged])
 
 
 def _first_of(frame: Batch, keys: Sequence[str]) -> Batch:

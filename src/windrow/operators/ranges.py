@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 
 from windrow.aggregates import Failed, Partials
+from windrow.aggregates.bags import Bag
 from windrow.aggregates.objects import ObjectPart, objects
 from windrow.aggregates.parts import Array, NumberPart, Part
+from windrow.operators.tables import blocks, slid
 from windrow.windows.tuples import Ints
-
-VALUES = 1 << 22  # values of lists that are put together at once
 
 
 def windows_of(group: Ints, first: Ints, last: Ints) -> tuple[Ints, Ints, Ints]:
@@ -57,11 +57,23 @@ def merged(aggregates: Partials, partials: pl.DataFrame, low: Ints, high: Ints) 
 
 def _merged_part(part: Part, partials: pl.DataFrame, low: Ints, high: Ints) -> Sequence[pl.Series]:
     if isinstance(part, NumberPart):
-        return part.series(_tree(part, part.arrays(partials), low, high))
+        of_ranges = _difference if part.differential else _tree
+        return part.series(of_ranges(part, part.arrays(partials), low, high))
     if isinstance(part, ObjectPart):
-        slid = _by_inverse if part.inverse is not None else _two_stacks
-        return part.series([objects(slid(part, list(part.arrays(partials)[0]), low.tolist(), high.tolist()))])
+        merging = _by_inverse if part.inverse is not None else _two_stacks
+        return part.series([objects(merging(part, list(part.arrays(partials)[0]), low.tolist(), high.tolist()))])
+    if isinstance(part, Bag):
+        return slid(part, partials, low, high)
     return concatenated(part, partials, low, high)
+
+
+def _difference(part: NumberPart, state: list[Array], low: Ints, high: Ints) -> list[Array]:
+    """Full-differential aggregates (Li 6.2.3): what is there up to the end of a range, without what is before it."""
+    before = [np.concatenate([np.array([e], s.dtype), s]) for s, e in zip(state, part.identity, strict=True)]
+    running = part.accumulate(before, axis=0)
+    found = [r[high] for r in running]
+    part.remove(found, [r[low] for r in running])
+    return found
 
 
 def _tree(part: NumberPart, state: list[Array], low: Ints, high: Ints) -> list[Array]:
@@ -151,22 +163,14 @@ def _pair(part: ObjectPart, a: Any, b: Any) -> Any:
 
 def concatenated(part: Part, partials: pl.DataFrame, low: Ints, high: Ints) -> list[pl.Series]:
     """The lists of each range put together, some ranges at a time."""
-    first = partials[part.columns[0]]
-    lengths = first.list.len().to_numpy().astype(np.int64) if first.dtype == pl.List else np.ones(len(first), np.int64)
-    before = np.concatenate([[0], np.cumsum(np.maximum(lengths, 1))])
-    upto = np.cumsum(before[high] - before[low])
-    frames = []
-    start = 0
-    while start < len(low):
-        done = int(upto[start - 1]) if start else 0
-        stop = max(start + 1, int(np.searchsorted(upto, done + VALUES, side="right")))
+    found = []
+    for start, stop in blocks(partials, part.columns[:1], low, high):
         try:
-            frames.append(_block(part, partials, low[start:stop], high[start:stop]))
+            found.append(_block(part, partials, low[start:stop], high[start:stop]))
         except Failed as failure:
             failure.at = {"@row": start + failure.row}
             raise
-        start = stop
-    return pl.concat(frames).select(part.columns).get_columns()
+    return pl.concat(found).select(part.columns).get_columns()
 
 
 def _block(part: Part, partials: pl.DataFrame, low: Ints, high: Ints) -> pl.DataFrame:

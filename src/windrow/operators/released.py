@@ -174,11 +174,13 @@ class Released:
 
 def numbered(frame: Batch, keys: Sequence[str], name: str = "@group") -> Batch:
     """A number per distinct value of some columns, NULL among them."""
-    groups = frame.select(keys).unique(maintain_order=True).with_row_index(name)
-    # One row counts as sorted, and Polars joins sorted frames by comparing, which finds no NaN.
-    if not keys or groups.height == 1:
+    if not keys:
         return frame.with_columns(pl.lit(0, pl.UInt32).alias(name))
-    return frame.join(groups, on=list(keys), how="left", nulls_equal=True)
+    # Not by a join: Polars finds no partner for NaN in a frame of one row.
+    rows = frame.select(keys).with_row_index("@row")
+    alike = rows.select(pl.col("@row").min().over(*keys)).to_series().to_numpy()  # the first row with the same values
+    number = np.cumsum(alike == np.arange(len(alike))) - 1
+    return frame.with_columns(pl.Series(name, number[alike], dtype=pl.UInt32))
 
 
 def spread(first: Ints, last: Ints) -> tuple[Ints, Ints]:

@@ -61,7 +61,7 @@ def measured(rows: pl.DataFrame, window: Sliding, pane: int, keys: Sequence[str]
     tagged = rows.with_columns(((at - window.origin) // pane).alias(PANE))
     panes = max(1, tagged[PANE].n_unique())
     groups = tagged.select(PANE, *keys).n_unique()
-    disorder = int((at.cum_max() - at).max() or 0)  # type: ignore[operator, arg-type]
+    disorder = int((at.cum_max() - at).max() or 0)  # type: ignore[arg-type]
     lifted = aggregates.lift(tagged, [PANE, *keys])
     return Workload(
         rows.height / panes,

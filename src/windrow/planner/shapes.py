@@ -45,7 +45,7 @@ BY_WINDOW_ID: dict[str, tuple[Callable[..., Operator], str]] = {
 }
 WATCHING = ("adaptwid",)  # those that want to know which input of a union a row is from
 ALGORITHMS = ("paned", *BY_WINDOW_ID)
-BY_TUPLE: dict[str, tuple[type[Any], str]] = {
+BY_TUPLE: dict[str, tuple[Callable[..., Operator], str]] = {
     "blocks": (SlidByTuple, "a window back from every n-th row, of a suffix and a prefix of blocks"),
     "bins": (Bins, "a start and an end bin for every row, each with an accumulator"),
     "buffering": (BufferedByTuple, "each window back from an n-th row computed from all its rows"),
