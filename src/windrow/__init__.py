@@ -44,6 +44,7 @@ from windrow.language.functions import (  # noqa: E402
     var_pop,
 )
 from windrow.language.sql import sql  # noqa: E402
+from windrow.logical.nodes import Statistics  # noqa: E402
 
 __version__ = "0.2.0"
 
@@ -55,6 +56,7 @@ __all__ = [
     "PlanError",
     "QueryError",
     "ResultError",
+    "Statistics",
     "Stream",
     "WindrowError",
     "aggregate",

@@ -70,3 +70,11 @@ class Listed(Part):
 
     def combine(self) -> list[pl.Expr]:
         return [pl.col(self.columns[0]).explode().drop_nulls()]
+
+
+def in_order(lists: pl.Series) -> pl.Series:
+    """The values of the lists of a Listed, sorted by progress, then by value: the same in every order of arrival."""
+    numbered = lists.to_frame("e").with_row_index("@i")
+    entries = numbered.explode("e").filter(pl.col("e").is_not_null()).unnest("e").sort("t", "v")
+    found = entries.group_by("@i", maintain_order=True).agg(pl.col("v").alias("r"))
+    return numbered.select("@i").join(found, on="@i", how="left", maintain_order="left")["r"]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import polars as pl
 
-from windrow.aggregates.bags import Bag, Listed
+from windrow.aggregates.bags import Bag, Listed, in_order
 from windrow.aggregates.functions import Aggregate, Algebra, Avg, Parameter, Sum
 from windrow.aggregates.objects import Edge
 from windrow.aggregates.parts import ROWS, Part, counted, rows
@@ -255,12 +255,8 @@ class CollectList(_OfAnything):
         return (Listed(self._arg(), self.dtype),)
 
     def lower(self, state: pl.DataFrame) -> pl.Series:
-        column = self.parts()[0].columns[0]
-        numbered = state.select(pl.col(column).alias("e")).with_row_index("@i")
-        entries = numbered.explode("e").filter(pl.col("e").is_not_null()).unnest("e").sort("t", "v")
-        found = entries.group_by("@i", maintain_order=True).agg(pl.col("v").alias("r"))
-        joined = numbered.select("@i").join(found, on="@i", how="left", maintain_order="left")["r"]
-        return no_nulls(joined.cast(self.result).alias(self.name))
+        found = in_order(state[self.parts()[0].columns[0]])
+        return no_nulls(found.cast(self.result).alias(self.name))
 
 
 @dataclass(frozen=True)

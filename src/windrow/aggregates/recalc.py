@@ -59,7 +59,12 @@ def fold(function: str, arg: str | None, rows: Iterable[Row], call: Call | None 
     values = [row[arg] for row in given]
     if call is not None and call.user is not None:
         lifted = [call.user.lift(v) for v in values]
-        return call.user.lower(reduce(call.user.combine, lifted)) if lifted else None
+        if not lifted:
+            return None
+        if call.user.combine is None:
+            times = [row["@t"] for row in given]
+            return call.user.lower([v for _, v in sorted(zip(times, lifted, strict=True))])
+        return call.user.lower(reduce(call.user.combine, lifted))
     if function in FOLDS:
         return FOLDS[function](values)
     if function in BY_PROGRESS:

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from windrow.aggregates.bags import Listed, in_order
 from windrow.aggregates.functions import Aggregate, Algebra
 from windrow.aggregates.objects import ObjectPart
 from windrow.aggregates.parts import Part
@@ -19,12 +20,13 @@ class UserAggregate:
     """A definition. ``lift`` makes a state of one value, ``combine`` one state of two, ``lower`` a result of a state.
 
     ``combine`` must be associative and commutative, and change neither of its arguments. ``inverse(a, b)``, if there
-    is one, takes b out of a again: windows then slide by one combine and one inverse per pane.
+    is one, takes b out of a again: windows then slide by one combine and one inverse per pane. Without ``combine``
+    states cannot be merged: all are kept, and ``lower`` gets the list of them, in the order of progress.
     """
 
     name: str
     lift: Callable[[Any], Any]
-    combine: Callable[[Any, Any], Any]
+    combine: Callable[[Any, Any], Any] | None
     lower: Callable[[Any], Any]
     state: pl.DataType
     result: pl.DataType
@@ -85,12 +87,14 @@ class UserPart(ObjectPart):
         if not states:
             return None
         found = states[0]
+        assert self.user.combine is not None
         with calling(self.user.name, "combine", row):
             for state in states[1:]:
                 found = self.user.combine(found, state)
         return found
 
     def pair(self, a: Any, b: Any) -> Any:
+        assert self.user.combine is not None
         with calling(self.user.name, "combine"):
             return self.user.combine(a, b)
 
@@ -126,10 +130,15 @@ class UserDefined(Aggregate):
         return self._definition.result
 
     def parts(self) -> tuple[Part, ...]:
+        if self._definition.combine is None:
+            return (Listed(self._arg(), self._definition.state),)
         return (UserPart(self._arg(), self._definition),)
 
     def lower(self, state: pl.DataFrame) -> pl.Series:
-        values = state[f"state:{self.arg}"].to_list()
+        if self._definition.combine is None:
+            values = [v or None for v in in_order(state[f"list:{self.arg}"]).to_list()]
+        else:
+            values = state[f"state:{self.arg}"].to_list()
         return pl.Series(self.name, list(self._lowered(values)), dtype=self.result)
 
     def _lowered(self, values: Sequence[Any]) -> Iterator[Any]:

@@ -15,6 +15,7 @@ from windrow.hosts import local
 from windrow.hosts.local import Value, value
 from windrow.language import lengths
 from windrow.language.functions import AggregateExpr
+from windrow.language.hints import size as memory_size
 from windrow.language.lengths import Length, check_zone, length
 from windrow.logical import expressions
 from windrow.logical.nodes import (
@@ -27,6 +28,7 @@ from windrow.logical.nodes import (
     Project,
     Scan,
     Shape,
+    Statistics,
     aggregated,
     filtered,
     progressing,
@@ -36,7 +38,7 @@ from windrow.logical.nodes import (
 )
 from windrow.operators.admit import REASON, UNPARSABLE
 from windrow.operators.options import PLAIN, Options
-from windrow.planner import Plan, plan
+from windrow.planner import Given, Plan, plan
 from windrow.sources.files import Files, Format
 from windrow.sources.frames import normal_type, to_frame
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 UNNAMED = "stream"
+SAMPLE = 100_000  # rows that the optimizer measures
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ def stream(
     parse: str | None = None,
     row_num: str | Sequence[str] | None = None,
     row_slack: int = 0,
+    statistics: Statistics | None = None,
     name: str = UNNAMED,
 ) -> Stream:
     """A stream of rows that progresses on a column.
@@ -74,7 +78,8 @@ def stream(
     promises: a row with a value there is a marker and says that all later rows have at least that progress value.
     ``parse``: how to read a text progress value, "iso8601" or a strptime format. ``row_num``: the integer column that
     numbers the rows by arrival, for windows of rows; or two columns, source partition and position in it, as Kafka's
-    ("partition", "offset"). ``row_slack``: by how many numbers rows can be out of that order.
+    ("partition", "offset"). ``row_slack``: by how many numbers rows can be out of that order. ``statistics``: what is
+    known of the stream, for the optimizer; rows that are here, and files, are measured.
 
     >>> s = stream([{"t": 1, "x": 5}, {"t": 2, "x": 6}], progress="t")
     >>> s.window(range=2).agg(total=AggregateExpr("sum", "x")).collect().rows()
@@ -88,7 +93,8 @@ def stream(
         frame, misfits = to_frame(data, progress)
         schema, source = dict(frame.schema), Source(frame, False, misfits)
     numbered = _row_num(schema, row_num, row_slack)
-    return _stream(schema, source, Progress(progress, None, punctuation, parse, numbered, row_slack), slack, name)
+    given = Progress(progress, None, punctuation, parse, numbered, row_slack)
+    return _stream(schema, source, given, slack, name, statistics)
 
 
 def read_parquet(path: str | Path, progress: str, **options: Any) -> Stream:
@@ -127,15 +133,16 @@ def _read(
     parse: str | None = None,
     row_num: str | Sequence[str] | None = None,
     row_slack: int = 0,
+    statistics: Statistics | None = None,
     name: str = UNNAMED,
 ) -> Stream:
     if max_files is not None and max_files < 1:
         raise QueryError(f"max_files is at least 1, not {max_files}")
     kept = length(remember, pl.Datetime("us"), "remember") // 1_000_000
-    given = Files(str(path), kind, (), streaming, max_files, kept).with_columns_of_first()
-    numbered = _row_num(given.schema, row_num, row_slack)
-    source = Source(given, None, pl.DataFrame())
-    return _stream(given.schema, source, Progress(progress, None, punctuation, parse, numbered, row_slack), slack, name)
+    files = Files(str(path), kind, (), streaming, max_files, kept).with_columns_of_first()
+    numbered = _row_num(files.schema, row_num, row_slack)
+    given = Progress(progress, None, punctuation, parse, numbered, row_slack)
+    return _stream(files.schema, Source(files, None, pl.DataFrame()), given, slack, name, statistics)
 
 
 def _row_num(schema: dict[str, pl.DataType], given: str | Sequence[str] | None, slack: int) -> tuple[str, ...]:
@@ -158,6 +165,7 @@ def _stream(
     given: Progress,
     slack: Length | None,
     name: str,
+    statistics: Statistics | None = None,
 ) -> Stream:
     progress, punctuation, parse = given.attribute, given.marker, given.parse
     if odd := [c for c in schema if c.startswith("@")]:
@@ -182,7 +190,7 @@ def _stream(
             )
     held = None if slack is None else length(slack, dtype, "slack", zero=True)
     columns = tuple((c, t) for c, t in schema.items() if c != punctuation)
-    scan = Scan(name, columns, replace(given, slack=held))
+    scan = Scan(name, columns, replace(given, slack=held), statistics)
     return Stream(scan, {name: source})
 
 
@@ -242,18 +250,21 @@ class Stream:
         origin: Value | None = None,
         time_zone: str | None = None,
         using: str | None = None,
+        memory: str | int | None = None,
     ) -> Windowed:
         """Windows of length ``range``, a new one every ``slide`` (default: tumbling, every ``range``).
 
         Windows end at ``origin`` plus multiples of ``slide``; the origin is the start of 1970, UTC, unless given. With
         a ``time_zone`` they follow its wall clock, so that days begin at midnight there. ``using`` forces a physical
-        algorithm: "paned" or "wid".
+        algorithm: "paned", "wid", "buffering", "adaptwid" or "adaptpaned"; else the optimizer takes the fastest one, of
+        those whose state it expects to fit into ``memory`` ("64 MB"), if that is given.
         """
         dtype = self._progressing()
         size = length(range, dtype, "range")
         step = size if slide is None else length(slide, dtype, "slide")
         shape = Sliding(size, step, 0 if origin is None else value(origin, dtype, "origin"))
-        return Windowed(self, shape, using, options=_zoned(time_zone))
+        limit = None if memory is None else memory_size(memory)
+        return Windowed(self, shape, using, options=_zoned(time_zone), memory=limit)
 
     def landmark(self, slide: Length, *, origin: Value | None = None, time_zone: str | None = None) -> Windowed:
         """Windows from the beginning of the stream, a longer one every ``slide``.
@@ -328,7 +339,11 @@ class Stream:
     # -- running -----------------------------------------------------------------------------------------------
     def plan(self) -> Plan:
         """The physical plan."""
-        return plan(self.node)
+        return self._planned(self._on_spark())
+
+    def _planned(self, on_spark: bool) -> Plan:
+        samples = {n: f for n, s in self.sources.items() if (f := _sample(s.data)) is not None}
+        return plan(self.node, Given(samples, exchanged=on_spark))
 
     def explain(self, shards: int | None = None) -> str:
         """What the query means and how it will run, in words."""
@@ -346,7 +361,7 @@ class Stream:
 
         if any(s.spark is False for s in self.sources.values()):
             raise PlanError("this query has no Spark source: use collect(), or give wr.stream a Spark DataFrame")
-        return spark.to_spark(self.plan(), {n: s.data for n, s in self.sources.items()}, shards, with_late)
+        return spark.to_spark(self._planned(True), {n: s.data for n, s in self.sources.items()}, shards, with_late)
 
     def bad_rows(self) -> Any:
         """The rows that cannot take part, with the reason: a Spark DataFrame, or a Polars one.
@@ -385,6 +400,13 @@ class Stream:
         return kinds == {True} or any(isinstance(s.data, Files) and s.data.streaming for s in self.sources.values())
 
 
+def _sample(data: Any) -> pl.DataFrame | None:
+    """The first rows of what can be looked at without running anything."""
+    if isinstance(data, Files):
+        return data.sample(SAMPLE)
+    return data.head(SAMPLE) if isinstance(data, pl.DataFrame) and data.height else None
+
+
 def _zoned(zone: str | None) -> Options:
     return PLAIN if zone is None else Options(zone=check_zone(zone))
 
@@ -399,6 +421,7 @@ class Windowed:
     keys: tuple[tuple[str, exp.Expr], ...] = ()
     options: Options = PLAIN
     parts: tuple[str, ...] = ()
+    memory: int | None = None
 
     def group_by(self, *columns: str, **named: str) -> Windowed:
         """Group by columns, or by SQL expressions given by keyword."""
@@ -441,7 +464,14 @@ class Windowed:
         """
         calls = tuple(self._call(name, aggregate) for name, aggregate in aggregates.items())
         node = aggregated(
-            self.stream.node, self.shape, self.keys, calls, self.using, options=self.options, parts=self.parts
+            self.stream.node,
+            self.shape,
+            self.keys,
+            calls,
+            self.using,
+            options=self.options,
+            parts=self.parts,
+            memory=self.memory,
         )
         return replace(self.stream, node=node)
 

@@ -56,6 +56,8 @@ def _stage(stage: Stage, on_spark: bool, shards: int | None) -> Iterator[str]:
         yield f"    meld: union of {len(stage.inputs)} inputs; promises what the slowest promises"
     for step in stage.steps:
         yield f"    {step.name}: {step.says}"
+    if stage.choice is not None:
+        yield from (f"    {line}" for line in stage.choice.lines())
 
 
 def _indent(block: str) -> list[str]:

@@ -170,7 +170,7 @@ class UserFunction:
 def aggregate(
     name: str,
     lift: Callable[[Any], Any],
-    combine: Callable[[Any, Any], Any],
+    combine: Callable[[Any, Any], Any] | None,
     lower: Callable[[Any], Any],
     *,
     state: str,
@@ -181,7 +181,8 @@ def aggregate(
 
     ``state`` and ``result`` are SQL types; states are kept in checkpoints as values of theirs (structs are dicts,
     arrays are lists). ``combine`` must be associative and commutative and must not change its arguments. NULLs are
-    skipped. ``inverse(a, b)``, if given, takes b out of a.
+    skipped. ``inverse(a, b)``, if given, takes b out of a. ``combine=None``: states cannot be merged; then rows are
+    kept until their windows close, and ``lower`` gets the list of states, in the order of progress.
 
     >>> product = aggregate("product", float, lambda a, b: a * b, float, state="DOUBLE", result="DOUBLE")
     >>> product("x").function
@@ -191,5 +192,7 @@ def aggregate(
         raise QueryError(f"an aggregate's name must be a word, not {name!r}")
     if name.lower() in FUNCTIONS:
         raise QueryError(f"there is an aggregate {name!r} already; taken are: {listing(FUNCTIONS)}")
+    if combine is None and inverse is not None:
+        raise QueryError(f"the aggregate {name!r} has an inverse but no combine: give both or neither")
     definition = UserAggregate(name.lower(), lift, combine, lower, sql_type(state), sql_type(result), inverse)
     return UserFunction(definition)

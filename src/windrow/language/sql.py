@@ -17,6 +17,7 @@ from windrow.language.clause import options, shape
 from windrow.language.clause import parts as clause_parts
 from windrow.language.dialect import CLAUSE, EMIT, UNIONED, WindowClause, Windrow
 from windrow.language.functions import UserFunction, number
+from windrow.language.hints import hints
 from windrow.logical.expressions import dtype_of, fail, resolve, visible
 from windrow.logical.nodes import (
     OF_ROWS,
@@ -212,7 +213,7 @@ class _Planner:
 
     def _plain(self, select: exp.Select, items: list[exp.Expr], node: Node) -> Node:
         grouping = [t for p in ("group", "having") if (t := select.args.get(p)) is not None]
-        for part, name in (("order", "ORDER BY"), ("limit", "LIMIT"), (EMIT, "EMIT EARLY")):
+        for part, name in (("order", "ORDER BY"), ("limit", "LIMIT"), (EMIT, "EMIT EARLY"), ("hint", "a hint")):
             if select.args.get(part):
                 raise PlanError(f"{name} needs a window: a stream without one has no end to order or to wait for")
         for tree in [*items, *grouping]:
@@ -290,15 +291,17 @@ class _Grouped:
         self.aliases = {i.alias: i.this for i in self.items if isinstance(i, exp.Alias)}
         condition = None if having is None else self._over_results(having.this)
         order = self._order()
+        wanted = hints(self.select)
         node: Node = aggregated(
             self.input,
             window,
             tuple(self.keys.items()),
             tuple(self.calls.values()),
-            None,
+            wanted.using,
             text,
             settings,
             tuple(p.name for p in parts),
+            wanted.memory,
         )
         if condition is not None:
             node = filtered(node, resolve(condition, node.schema, text), text)

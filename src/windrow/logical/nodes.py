@@ -36,12 +36,25 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Statistics:
+    """What a user declares of a source, for the optimizer.
+
+    ``rate``: rows per second of progress (per unit, where the progressing attribute is an integer, per day for dates).
+    ``groups``: how many groups are active in a pane, for the queries that group this stream.
+    """
+
+    rate: float
+    groups: float = 1.0
+
+
+@dataclass(frozen=True)
 class Scan:
     """A named source. ``columns`` are what a query sees: text progress values are already timestamps here."""
 
     name: str
     columns: tuple[tuple[str, pl.DataType], ...]
     source: Progress
+    statistics: Statistics | None = None
 
     @cached_property
     def schema(self) -> dict[str, pl.DataType]:
@@ -123,6 +136,7 @@ class WindowAggregate:
     using: str | None = None
     options: Options = PLAIN
     parts: tuple[str, ...] = ()  # the keys (PA) whose rows have windows of their own
+    memory: int | None = None  # bytes that the state should not exceed, as far as the optimizer can tell
 
     @property
     def by_rows(self) -> bool:
@@ -265,6 +279,7 @@ def aggregated(
     sql: str | None = None,
     options: Options = PLAIN,
     parts: tuple[str, ...] = (),
+    memory: int | None = None,
 ) -> WindowAggregate:
     """A window aggregate whose parts all exist and fit."""
     _check_attribute(node, window)
@@ -281,7 +296,7 @@ def aggregated(
             make(call.function, call.name, None if call.argument is None else "x", dtype, call.parameters, call.user)
         except QueryError as error:
             raise (fail(call.argument, str(error), sql) if call.argument is not None else error) from None
-    return WindowAggregate(node, window, keys, calls, using, options, parts)
+    return WindowAggregate(node, window, keys, calls, using, options, parts, memory)
 
 
 def _check_attribute(node: Node, window: Shape) -> None:

@@ -51,9 +51,9 @@ def choose(
 ) -> Choice:
     """The cheapest option. ``refused``: algorithms that cannot run this query, with the reason.
 
-    >>> light = Workload(10, 10, 1, 1, 1.0, 24, 40, "assumed")
-    >>> choose(light, {}).name, choose(light, {"buffering": "no", "wid": "no"}).name
-    ('buffering', 'paned')
+    >>> skewed = Workload(1000, 100, 60, 1, 60.0, 24, 40, 30, "assumed")
+    >>> choose(skewed, {}).name, choose(skewed, {"paned": "no"}).name, choose(skewed, {}, memory=200_000).name
+    ('paned', 'adaptpaned', 'adaptpaned')
     """
     options = sorted(
         (Option(n, TIME[n](workload) / 1000, MEMORY[n](workload), refused.get(n, "")) for n in TIME),

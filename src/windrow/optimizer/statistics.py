@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import polars as pl
 
-from windrow.aggregates import Partials
+from windrow.aggregates import ROWS, Partials
+from windrow.logical.nodes import Statistics
 from windrow.operators.operator import PANE, PROGRESS
 from windrow.windows import Sliding
 
@@ -17,23 +19,12 @@ WIDTH = 8  # bytes of a value of which nothing is known
 
 
 @dataclass(frozen=True)
-class Statistics:
-    """What a user declares of a source.
-
-    ``rate``: rows per second of progress (per unit, where the progressing attribute is an integer, per day for dates).
-    ``groups``: how many groups are active in a pane, for the queries that group this stream.
-    """
-
-    rate: float
-    groups: float = 1.0
-
-
-@dataclass(frozen=True)
 class Workload:
     """A window aggregation in numbers, in the thesis's terms (Li 6.2.3, 6.3.2).
 
     ``tuples`` and ``groups`` are per pane; ``panes`` is P, the panes of a window, ``step`` the panes of a slide;
-    ``wed`` is the duration of a window extent in panes; ``row`` and ``partial`` are bytes.
+    ``wed`` is the duration of a window extent in panes; ``row`` and ``partial`` are bytes. ``exchanged``: rows and
+    state are in different places, as on Spark.
     """
 
     tuples: float
@@ -43,8 +34,10 @@ class Workload:
     wed: float
     row: float
     partial: float
+    smaller: float  # the bytes of a pane of a group as rows or as a partial, whichever is less, on average
     basis: Literal["measured", "declared", "assumed"]
     sample: int = 0
+    exchanged: bool = False
 
     @property
     def says(self) -> str:
@@ -63,12 +56,14 @@ def measured(rows: pl.DataFrame, window: Sliding, pane: int, keys: Sequence[str]
     groups = tagged.select(PANE, *keys).n_unique()
     disorder = int((at.cum_max() - at).max() or 0)  # type: ignore[arg-type]
     lifted = aggregates.lift(tagged, [PANE, *keys])
+    row, partial = rows.estimated_size() / rows.height, lifted.estimated_size() / lifted.height
     return Workload(
         rows.height / panes,
         groups / panes,
         *_shape(window, pane, disorder),
-        rows.estimated_size() / rows.height,
-        lifted.estimated_size() / lifted.height,
+        row,
+        partial,
+        float(np.minimum(lifted[ROWS].to_numpy() * row, partial).mean()),
         "measured",
         rows.height,
     )
@@ -79,14 +74,19 @@ def declared(
 ) -> Workload:
     """From what the user says; ``columns`` are the widths of a row and of a partial in values."""
     tuples = max(given.rate * pane / unit, 1e-9)
-    sizes = (columns[0] * WIDTH, columns[1] * WIDTH)
-    return Workload(tuples, min(given.groups, tuples), *_shape(window, pane, disorder), *sizes, "declared")
+    groups = min(given.groups, tuples)
+    return Workload(tuples, groups, *_shape(window, pane, disorder), *_sizes(columns, tuples / groups), "declared")
 
 
 def assumed(window: Sliding, pane: int, disorder: int, columns: tuple[int, int]) -> Workload:
     """A middling stream."""
     shape = _shape(window, pane, disorder)
-    return Workload(TUPLES, GROUPS, *shape, columns[0] * WIDTH, columns[1] * WIDTH, "assumed")
+    return Workload(TUPLES, GROUPS, *shape, *_sizes(columns, TUPLES / GROUPS), "assumed")
+
+
+def _sizes(columns: tuple[int, int], rows_of_group: float) -> tuple[float, float, float]:
+    row, partial = columns[0] * WIDTH, columns[1] * WIDTH
+    return row, partial, min(row * rows_of_group, partial)
 
 
 def _shape(window: Sliding, pane: int, disorder: int) -> tuple[int, int, float]:

@@ -6,8 +6,9 @@ in one graph, or before and after an exchange.
 """
 
 from windrow.planner.build import plan
+from windrow.planner.choice import Given
 from windrow.planner.graphs import add_steps, whole_graph
 from windrow.planner.plan import Pipeline, Plan, Stage, Step
 from windrow.planner.shapes import ALGORITHMS
 
-__all__ = ["ALGORITHMS", "Pipeline", "Plan", "Stage", "Step", "add_steps", "plan", "whole_graph"]
+__all__ = ["ALGORITHMS", "Given", "Pipeline", "Plan", "Stage", "Step", "add_steps", "plan", "whole_graph"]

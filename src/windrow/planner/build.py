@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -44,15 +45,16 @@ from windrow.operators.released import late_schema
 from windrow.operators.row_windows import ROW_NUM, nth
 from windrow.operators.rowbuffer import INPUT
 from windrow.operators.sourced import SOURCE
+from windrow.planner.choice import NOTHING, Given, chosen
 from windrow.planner.plan import Pipeline, Plan, Stage, Step, stages_of
 from windrow.planner.shapes import SHAPES, WATCHING
 from windrow.windows import Partitioned, RowSliding, SlideByTuple, Sliding
 
 
-def plan(node: Node) -> Plan:
+def plan(node: Node, given: Given = NOTHING) -> Plan:
     """The physical plan; raises PlanError for what has no operator yet, or could never produce output."""
     wanted = list(node.schema)
-    outputs = tuple(p.then(_columns(wanted)) for p in _pipelines(node))
+    outputs = tuple(p.then(_columns(wanted)) for p in _Build(given).pipelines(node))
     return Plan(node, outputs, dict(node.schema))
 
 
@@ -60,28 +62,61 @@ def _columns(names: Sequence[str]) -> Step:
     return Step("columns", partial(ProjectOperator, [pl.col(n) for n in names]), f"columns {', '.join(names)}")
 
 
-def _pipelines(node: Node, by_rows: bool = False, needs: tuple[str, ...] = ()) -> list[Pipeline]:
-    """``by_rows``: with row numbers as progress values. ``needs``: columns of the source that must not be NULL."""
-    match node:
-        case Scan():
-            return [Pipeline(node, _admission(node, by_rows, needs), by_rows)]
-        case Filter():
-            predicate = translate(node.predicate, node.input.schema)
-            step = Step("select", partial(Select, predicate), f"keep rows where {node.predicate.sql('spark')}")
-            if versioned(node.input):
-                step = Step(
-                    "retract", partial(Retract, predicate), f"take back rows unless {node.predicate.sql('spark')}"
-                )
-            return [p.then(step) for p in _pipelines(node.input, by_rows, needs)]
-        case Project():
-            return [p.then(_projection(node)) for p in _pipelines(node.input, by_rows, needs)]
-        case Union():
-            return [p for each in node.inputs for p in _pipelines(each, by_rows, needs)]
-        case WindowAggregate():
-            after = (_progress_of_results(node),) if node.progress is not None else ()
-            return [Pipeline(_stage(node), after)]
-        case Top():
-            return [Pipeline(_top(node))]
+@dataclass(frozen=True)
+class _Build:
+    given: Given
+
+    def pipelines(self, node: Node, by_rows: bool = False, needs: tuple[str, ...] = ()) -> list[Pipeline]:
+        """``by_rows``: row numbers are the progress values. ``needs``: columns of the source that must not be NULL."""
+        match node:
+            case Scan():
+                return [Pipeline(node, _admission(node, by_rows, needs), by_rows)]
+            case Filter():
+                return [p.then(_selection(node)) for p in self.pipelines(node.input, by_rows, needs)]
+            case Project():
+                return [p.then(_projection(node)) for p in self.pipelines(node.input, by_rows, needs)]
+            case Union():
+                return [p for each in node.inputs for p in self.pipelines(each, by_rows, needs)]
+            case WindowAggregate():
+                after = (_progress_of_results(node),) if node.progress is not None else ()
+                return [Pipeline(self._stage(node), after)]
+            case Top():
+                return [Pipeline(_top(node, self.pipelines(node.input)))]
+
+    def _stage(self, node: WindowAggregate) -> Stage:
+        """The stage of a window aggregation: what runs before the exchange, and after it."""
+        prepared, aggregates, extra_steps = _prepared(node)
+        wall = [_wall_clock(node.options.zone)] if node.options.zone is not None else []
+        needs = arrival(node.input) if isinstance(node.window, SlideByTuple) and _by_number(node.window) else ()
+        inputs = [p.then(prepared, *wall) for p in self.pipelines(node.input, node.by_rows, needs)]
+        choice = None
+        if isinstance(node.window, (Sliding, RowSliding)):
+            choice = chosen(node, aggregates, inputs, self.given)
+            node = replace(node, using=choice.name)
+        shape = SHAPES[type(node.window)](node, aggregates)
+        pipelines = [p.then(*extra_steps) for p in inputs]
+        if shape.name in WATCHING and len(pipelines) > 1:
+            pipelines = [p.then(_numbered(i)) for i, p in enumerate(pipelines)]
+        if node.options.late == "side":
+            gated = partial(Gate, _gate_shape(node.window), node.bound, node.options)
+            steps = (Step("gate", gated, "late rows to the side"), *shape.low, shape.high)
+            columns = dict(node.input.schema)
+        else:
+            if extra_steps:
+                pipelines = [p.then(_dropped(ROW)) for p in pipelines]
+            pipelines = [p.then(*shape.low) for p in pipelines]
+            steps = (shape.high,)
+            columns = {n: t for n, t in node.schema.items() if n in dict(node.keys)}
+        inner = max((s.number for p in pipelines for s in stages_of(p)), default=-1)
+        late = tuple(late_schema({c: t for c, t in columns.items() if not c.startswith("@")}, node.bound).items())
+        return Stage(tuple(pipelines), shape.meet, steps, shape.name, inner + 1, late, choice)
+
+
+def _selection(node: Filter) -> Step:
+    predicate = translate(node.predicate, node.input.schema)
+    if versioned(node.input):
+        return Step("retract", partial(Retract, predicate), f"take back rows unless {node.predicate.sql('spark')}")
+    return Step("select", partial(Select, predicate), f"keep rows where {node.predicate.sql('spark')}")
 
 
 def _admission(scan: Scan, by_rows: bool, needs: tuple[str, ...]) -> tuple[Step, ...]:
@@ -121,31 +156,6 @@ def _progress_of_results(node: WindowAggregate) -> Step:
     """Results progress on ``window_end``: whatever comes after a window sees it as ``@t``."""
     progress = physical(pl.col(WINDOW_END), node.schema[WINDOW_END]).alias(PROGRESS)
     return Step("progress", partial(ProjectOperator, [pl.all(), progress]), "results progress on window_end")
-
-
-def _stage(node: WindowAggregate) -> Stage:
-    """The stage of a window aggregation: what runs before the exchange, and after it."""
-    prepared, aggregates, extra_steps = _prepared(node)
-    shape = SHAPES[type(node.window)](node, aggregates)
-    wall = [_wall_clock(node.options.zone)] if node.options.zone is not None else []
-    ready = (*wall, *extra_steps)
-    needs = arrival(node.input) if isinstance(node.window, SlideByTuple) and _by_number(node.window) else ()
-    pipelines = [p.then(prepared, *ready) for p in _pipelines(node.input, node.by_rows, needs)]
-    if shape.name in WATCHING and len(pipelines) > 1:
-        pipelines = [p.then(_numbered(i)) for i, p in enumerate(pipelines)]
-    if node.options.late == "side":
-        gate = Step("gate", partial(Gate, _gate_shape(node.window), node.bound, node.options), "late rows to the side")
-        steps = (gate, *shape.low, shape.high)
-        columns = dict(node.input.schema)
-    else:
-        if extra_steps:
-            pipelines = [p.then(_dropped(ROW)) for p in pipelines]
-        pipelines = [p.then(*shape.low) for p in pipelines]
-        steps = (shape.high,)
-        columns = {n: t for n, t in node.schema.items() if n in dict(node.keys)}
-    inner = max((s.number for p in pipelines for s in stages_of(p)), default=-1)
-    late = tuple(late_schema({c: t for c, t in columns.items() if not c.startswith("@")}, node.bound).items())
-    return Stage(tuple(pipelines), shape.meet, steps, shape.name, inner + 1, late)
 
 
 def _by_number(window: SlideByTuple) -> bool:
@@ -205,14 +215,14 @@ def _first_window(window: Sliding, dtype: pl.DataType, at: int) -> tuple[Any, An
     return bounds[0], bounds[1]
 
 
-def _top(node: Top) -> Stage:
+def _top(node: Top, before_it: Sequence[Pipeline]) -> Stage:
     given = node.input.schema
     names = [f"@order{i}" for i in range(len(node.order))]
     columns = [translate(e, given).alias(n) for n, (e, _) in zip(names, node.order, strict=True)]
     before = Step("order", partial(ProjectOperator, [pl.all(), *columns]), "what the order is by")
     top = partial(TopOperator, names, [down for _, down in node.order], node.limit)
     after = Step("columns", partial(ProjectOperator, [pl.exclude(names)]), "without it")
-    inputs = tuple(p.then(before) for p in _pipelines(node.input))
+    inputs = tuple(p.then(before) for p in before_it)
     inner = max((s.number for p in inputs for s in stages_of(p)), default=-1)
     steps = (Step("top", top, f"the first {node.limit} rows of each window"), after)
     return Stage(inputs, (WINDOW_END,), steps, "top", inner + 1)

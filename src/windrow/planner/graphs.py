@@ -25,6 +25,13 @@ def add_steps(graph: Graph, steps: Sequence[Step], after: int | None) -> int:
     return after
 
 
+def pipeline_graph(pipeline: Pipeline) -> Graph:
+    """The steps of one pipeline, with one input."""
+    graph = Graph()
+    add_steps(graph, pipeline.steps, None)
+    return graph
+
+
 def whole_graph(physical_plan: Plan) -> Graph:
     """The whole plan as one graph; its inputs are the plan's scans in order."""
     graph = Graph()

@@ -20,6 +20,7 @@ from windrow.logical.nodes import (
     arrival,
 )
 from windrow.operators.operator import Operator
+from windrow.optimizer import Choice
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,7 @@ class Stage:
     algorithm: str
     number: int = 0
     late: tuple[tuple[str, pl.DataType], ...] = ()  # the columns of its late records
+    choice: Choice | None = None  # why this algorithm, where there are several
 
 
 @dataclass(frozen=True, eq=False)

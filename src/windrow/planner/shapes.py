@@ -67,18 +67,10 @@ def _sliding(node: WindowAggregate, aggregates: Partials) -> Physical:
     assert isinstance(window, Sliding)
     algorithm = node.using or "paned"
     keys, options = key_names(node), node.options
-    if algorithm not in ALGORITHMS:
-        raise PlanError(
-            f"there is no algorithm {algorithm!r} for window aggregation; there are: {', '.join(ALGORITHMS)}"
-        )
     if algorithm == "paned":
         low = Step("panes", partial(Panes, window, keys, aggregates, options), "one partial per pane and group")
         paned = partial(Paned, window, keys, aggregates, node.bound, options)
         return Physical(algorithm, (low,), Step("paned", paned, "panes merged to windows as they close"), keys)
-    if options.versioned or options.empty:
-        raise PlanError(
-            f"the algorithm {algorithm!r} keeps no panes: EMIT EARLY, LATE REVISE and WITH EMPTY need 'paned'"
-        )
     low = Step("bucket", partial(Bucket, window), "tag rows with their window ids")
     kind, says = BY_WINDOW_ID[algorithm]
     high = partial(kind, window, keys, aggregates, node.bound, options)

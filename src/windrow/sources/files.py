@@ -122,6 +122,15 @@ class Files:
             else:
                 yield from _arrow_frames(_arrow_reader(data), columns)
 
+    def sample(self, rows: int) -> pl.DataFrame | None:
+        """The first rows of the oldest file that can be read: the same for as long as that file is there."""
+        for file in self.listed():
+            try:
+                return next(self.frames(file, [c for c, _ in self.columns])).head(rows)
+            except Unreadable:
+                continue
+        return None
+
     def open(self, file: File) -> IO[bytes]:
         """A file to read from."""
         opened: IO[bytes] = self._system()[0].open_input_file(file.path)

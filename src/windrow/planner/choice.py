@@ -1,0 +1,107 @@
+"""Which algorithm a window aggregation runs by: statistics of its input, what cannot do it, and the optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import polars as pl
+
+from windrow.aggregates import Partials
+from windrow.errors import PlanError, WindrowError
+from windrow.logical.nodes import Filter, Node, Project, Scan, Union, WindowAggregate
+from windrow.operators.panes import pane_length
+from windrow.optimizer import Choice, Statistics, Workload, assumed, choose, declared, measured
+from windrow.optimizer.costs.aggregation import TIME
+from windrow.planner.graphs import pipeline_graph
+from windrow.planner.plan import Pipeline
+from windrow.planner.shapes import ALGORITHMS, key_names
+from windrow.windows import RowSliding, Sliding
+
+LEAST = 1000  # rows of a sample: fewer say little about rates
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a host knows when it plans: rows of its sources in order of arrival, and whether state is elsewhere."""
+
+    samples: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    exchanged: bool = False
+
+
+NOTHING = Given()
+
+
+def chosen(node: WindowAggregate, aggregates: Partials, inputs: Sequence[Pipeline], given: Given) -> Choice:
+    """The algorithm of a sliding window; ``inputs`` give what it aggregates."""
+    window = node.window.over_rows if isinstance(node.window, RowSliding) else node.window
+    assert isinstance(window, Sliding)
+    if node.using is not None and node.using not in ALGORITHMS:
+        raise PlanError(
+            f"there is no algorithm {node.using!r} for window aggregation; there are: {', '.join(ALGORITHMS)}"
+        )
+    refused = _refused(node)
+    if node.using in refused:
+        raise PlanError(f"the algorithm {node.using!r} cannot run this query: {refused[node.using]}")
+    if len(refused) == len(TIME):
+        raise PlanError(f"no algorithm can run this query: {'; '.join(dict.fromkeys(refused.values()))}")
+    workload = replace(_workload(node, window, aggregates, inputs, given), exchanged=given.exchanged)
+    return choose(workload, refused, node.using, node.memory)
+
+
+def _refused(node: WindowAggregate) -> dict[str, str]:
+    found: dict[str, str] = {}
+    if node.options.versioned or node.options.empty:
+        why = "EMIT EARLY, LATE REVISE and WITH EMPTY need panes, so 'paned'"
+        found |= dict.fromkeys((a for a in TIME if a != "paned"), why)
+    if whole := [c.function for c in node.calls if c.user is not None and c.user.combine is None]:
+        why = f"the aggregate {whole[0]!r} cannot be merged (it has no combine), so rows must be kept: 'buffering'"
+        found |= dict.fromkeys((a for a in TIME if a != "buffering" and a not in found), why)
+    return found
+
+
+def _workload(
+    node: WindowAggregate, window: Sliding, aggregates: Partials, inputs: Sequence[Pipeline], given: Given
+) -> Workload:
+    pane = pane_length(window, node.options)
+    rows = _sample(inputs, given)
+    if rows is not None and rows.height >= LEAST:
+        return measured(rows, window, pane, key_names(node), aggregates)
+    keys = len(node.keys)
+    widths = keys + 1 + len(node.calls), keys + 1 + len(aggregates.columns)
+    disorder = max((s.source.slack or 0 for s in _scans(node.input)), default=0) if not node.by_rows else 0
+    told = [s.statistics for s in _scans(node.input)]
+    if told and all(t is not None for t in told):
+        total = Statistics(sum(t.rate for t in told if t), max(t.groups for t in told if t))
+        return declared(total, _unit(node), window, pane, disorder, widths)
+    return assumed(window, pane, disorder, widths)
+
+
+def _unit(node: WindowAggregate) -> int:
+    return 1_000_000 if isinstance(node.bound, pl.Datetime) else 1
+
+
+def _scans(node: Node) -> list[Scan]:
+    match node:
+        case Scan():
+            return [node]
+        case Filter() | Project():
+            return _scans(node.input)
+        case Union():
+            return [s for each in node.inputs for s in _scans(each)]
+        case _:  # of results nothing is known before there are any
+            return []
+
+
+def _sample(inputs: Sequence[Pipeline], given: Given) -> pl.DataFrame | None:
+    """What the aggregation would get of the samples; None if not all of its inputs have one."""
+    found: list[pl.DataFrame] = []
+    for pipeline in inputs:
+        if not isinstance(pipeline.source, Scan) or pipeline.source.name not in given.samples:
+            return None
+        try:
+            items = pipeline_graph(pipeline).on_batch(0, given.samples[pipeline.source.name])
+        except WindrowError:  # the query itself will raise it, where it can say which row it was
+            return None
+        found += [i for i in items if isinstance(i, pl.DataFrame)]
+    return pl.concat(found) if found else None
