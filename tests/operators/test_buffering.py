@@ -122,5 +122,5 @@ def test_a_promise_about_one_group_releases_nothing():
 @pytest.mark.parametrize("using", ["wid", "buffering"])
 def test_what_needs_panes_is_refused_when_the_query_is_planned(using, refused):
     s = wr.stream(pl.DataFrame({"t": np.arange(3)}), progress="t")
-    with pytest.raises(wr.PlanError, match=f"'{using}' keeps no panes"):
+    with pytest.raises(wr.PlanError, match=f"'{using}' cannot run this query"):
         refused(s.window(10, using=using)).agg(n=wr.count()).explain()

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from windrow.errors import QueryError, listing
+from windrow.logical.nodes import Scan
 from windrow.operators.admit import REASON, UNPARSABLE, iso_timestamp, physical
 from windrow.operators.operator import Item, Side, State
 from windrow.planner import Plan, whole_graph
@@ -63,13 +64,13 @@ class LocalRun:
         # All at once: the order of files must not make rows of a finite source late.
         return self.push(source, pl.concat(frames)) if frames else self
 
-    def promise(self, source: str, at: Value) -> LocalRun:
-        """Every later row of this source has at least this progress value."""
+    def promise(self, source: str, at: Value, group: Mapping[str, Any] | None = None) -> LocalRun:
+        """Every later row of this source, or of one group of it, has at least this progress value."""
         for port in self._ports(source):
             scan = self.plan.scans()[port]
             if not self.plan.leaves()[port].by_rows:  # a promise on the progressing attribute says nothing about those
                 given = value(at, scan.schema[scan.progress], "the promise")
-                self._take(self.graph.on_punctuation(port, Punctuation(given)))
+                self._take(self.graph.on_punctuation(port, Punctuation(given, _group(scan, group))))
         return self._flushed()
 
     def end(self) -> LocalRun:
@@ -128,6 +129,17 @@ class LocalRun:
             elif item.height:
                 self.counts["rows_out"] += item.height
                 self._results.append(item)
+
+
+def _group(scan: Scan, group: Mapping[str, Any] | None) -> tuple[Any, ...] | None:
+    if group is None:
+        return None
+    if set(group) != set(scan.source.marker_by):
+        raise QueryError(
+            f"source {scan.name!r} can promise by {listing(scan.source.marker_by) or 'no columns'}, not by "
+            f"{listing(group)}: say wr.stream(..., punctuation_by=...)"
+        )
+    return tuple(group[c] for c in scan.source.marker_by)
 
 
 def value(at: Value, dtype: pl.DataType, what: str) -> int:

@@ -65,6 +65,7 @@ def stream(
     *,
     slack: Length | None = None,
     punctuation: str | None = None,
+    punctuation_by: str | Sequence[str] = (),
     parse: str | None = None,
     row_num: str | Sequence[str] | None = None,
     row_slack: int = 0,
@@ -76,6 +77,8 @@ def stream(
     ``data``: a Spark DataFrame (streaming or batch), or rows, Arrow, pandas or Polars data. ``slack``: how far a
     row can be behind the greatest progress value seen before it. ``punctuation``: instead of slack, a column of
     promises: a row with a value there is a marker and says that all later rows have at least that progress value.
+    ``punctuation_by``: columns in which a marker names the group it is about (NULL: everyone), so that windows close
+    group by group in queries that group by them.
     ``parse``: how to read a text progress value, "iso8601" or a strptime format. ``row_num``: the integer column that
     numbers the rows by arrival, for windows of rows; or two columns, source partition and position in it, as Kafka's
     ("partition", "offset"). ``row_slack``: by how many numbers rows can be out of that order. ``statistics``: what is
@@ -93,7 +96,8 @@ def stream(
         frame, misfits = to_frame(data, progress)
         schema, source = dict(frame.schema), Source(frame, False, misfits)
     numbered = _row_num(schema, row_num, row_slack)
-    given = Progress(progress, None, punctuation, parse, numbered, row_slack)
+    by = (punctuation_by,) if isinstance(punctuation_by, str) else tuple(punctuation_by)
+    given = Progress(progress, None, punctuation, parse, numbered, row_slack, by)
     return _stream(schema, source, given, slack, name, statistics)
 
 
@@ -130,6 +134,7 @@ def _read(
     remember: Length = "7 days",
     slack: Length | None = None,
     punctuation: str | None = None,
+    punctuation_by: str | Sequence[str] = (),
     parse: str | None = None,
     row_num: str | Sequence[str] | None = None,
     row_slack: int = 0,
@@ -141,7 +146,8 @@ def _read(
     kept = length(remember, pl.Datetime("us"), "remember") // 1_000_000
     files = Files(str(path), kind, (), streaming, max_files, kept).with_columns_of_first()
     numbered = _row_num(files.schema, row_num, row_slack)
-    given = Progress(progress, None, punctuation, parse, numbered, row_slack)
+    by = (punctuation_by,) if isinstance(punctuation_by, str) else tuple(punctuation_by)
+    given = Progress(progress, None, punctuation, parse, numbered, row_slack, by)
     return _stream(files.schema, Source(files, None, pl.DataFrame()), given, slack, name, statistics)
 
 
@@ -181,6 +187,12 @@ def _stream(
     if not progressing(dtype):
         hint = " (for timestamps in text, say parse='iso8601' or a strptime format)" if dtype == pl.String else ""
         raise QueryError(f"progress={progress!r} must be {PROGRESSING}, not {dtype}{hint}")
+    for column in given.marker_by:
+        if column not in schema:
+            raise QueryError(f"punctuation_by={column!r} is not a column; there are: {listing(schema)}")
+        kind = schema[column]
+        if not (kind.is_integer() or kind.is_temporal() or kind in (pl.String, pl.Boolean)):
+            raise QueryError(f"punctuation_by={column!r} must be text, an integer, boolean or a date, not {kind}")
     if punctuation is not None:
         if slack is not None:
             raise QueryError("give either slack or punctuation: two sources of promises would contradict each other")

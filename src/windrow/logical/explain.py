@@ -104,7 +104,8 @@ def promises_text(scan: Scan) -> str:
 
 def _promises(scan: Scan, dtype: pl.DataType) -> str:
     if scan.source.marker is not None:
-        return f"promises from column {scan.source.marker}"
+        by = f", about everyone or one {', '.join(scan.source.marker_by)}" if scan.source.marker_by else ""
+        return f"promises from column {scan.source.marker}{by}"
     if scan.source.slack is not None:
         return f"promises {span(scan.source.slack, dtype)} behind the greatest {scan.progress}"
     return "finite: its end is its only promise"

@@ -33,6 +33,7 @@ class Progress:
     parse: str | None = None
     row_num: tuple[str, ...] = ()  # what numbers the rows by arrival: a column, or source partition and position
     row_slack: int = 0
+    marker_by: tuple[str, ...] = ()  # the columns that say which group a marker is about
 
 
 @dataclass(frozen=True)
@@ -202,6 +203,24 @@ def arrival(node: Node) -> tuple[str, ...]:
             inner = arrival(node.input)
             return tuple(named[c] for c in inner) if inner and all(c in named for c in inner) else ()
         case _:  # the rows of a union, and results, have no common order of arrival
+            return ()
+
+
+def promised_by(node: Node) -> tuple[str, ...]:
+    """The columns by which a stream's promises can be about single groups; none if all are about everyone."""
+    match node:
+        case Scan():
+            return node.source.marker_by
+        case Filter():
+            return promised_by(node.input)
+        case Project():
+            named = {e.name: n for n, e in node.columns if isinstance(e, exp.Column)}
+            inner = promised_by(node.input)
+            return tuple(named[c] for c in inner) if inner and all(c in named for c in inner) else ()
+        case Union():  # inputs whose promises are about everyone fit to any
+            kinds = {by for each in node.inputs if (by := promised_by(each))}
+            return kinds.pop() if len(kinds) == 1 else ()
+        case _:
             return ()
 
 

@@ -8,6 +8,7 @@ from windrow.operators.bucket import Bucket
 from windrow.operators.buffering import Buffering
 from windrow.operators.clock import WallClock
 from windrow.operators.gate import Gate
+from windrow.operators.groupwise import GroupPaned
 from windrow.operators.instants import Instants
 from windrow.operators.landmark import Running
 from windrow.operators.lift import Lift
@@ -38,6 +39,7 @@ __all__ = [
     "BufferedByTuple",
     "Buffering",
     "Gate",
+    "GroupPaned",
     "Instants",
     "Item",
     "Lift",

@@ -58,21 +58,21 @@ class Admit(Stateless):
         parse: str | None = None,
         marker: str | None = None,
         needs: Sequence[str] = (),
+        marker_by: Sequence[str] = (),
     ) -> None:
         self.progress = progress
         self.dtype = dtype
         self.parse = parse
         self.marker = marker
         self.needs = tuple(needs)  # further columns without which a row cannot take part
+        self.marker_by = tuple(marker_by)  # the columns whose values say which group a marker is about
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         promises: list[Item] = []
         if self.marker is not None:
-            # A batch without any marker may have a column without a type.
-            marks = batch.select(physical(pl.col(self.marker).cast(self.dtype), self.dtype).max()).item()
-            batch = batch.filter(pl.col(self.marker).is_null()).drop(self.marker)
             # Markers speak of what comes after them; after the whole batch is later still, so it is true as well.
-            promises = [Punctuation(marks)] if marks is not None else []
+            promises = self._promises(batch.filter(pl.col(self.marker).is_not_null()))
+            batch = batch.filter(pl.col(self.marker).is_null()).drop(self.marker)
         read = batch.with_columns(self._parsed().alias(self.progress))
         read = read.with_columns(physical(pl.col(self.progress), self.dtype).alias(PROGRESS))
         missing = read[PROGRESS].is_null()
@@ -88,6 +88,18 @@ class Admit(Stateless):
         why = why.otherwise(pl.lit(UNPARSABLE))
         bad = batch.filter(missing).with_columns(why.alias(REASON))
         return [read.filter(~missing), Side("bad", bad.height, bad), *promises]
+
+    def _promises(self, markers: Batch) -> list[Item]:
+        """One promise for everyone, and one for each group that markers name. NULL names everyone."""
+        assert self.marker is not None
+        at = physical(pl.col(self.marker).cast(self.dtype), self.dtype)  # without any marker it may have no type
+        named = pl.all_horizontal(pl.col(c).is_not_null() for c in self.marker_by) if self.marker_by else pl.lit(False)
+        marks = markers.filter(~named).select(at.max()).item()
+        found: list[Item] = [Punctuation(marks)] if marks is not None else []
+        if self.marker_by:
+            groups = markers.filter(named).group_by(*self.marker_by, maintain_order=True).agg(at.max())
+            found += [Punctuation(mark, tuple(group)) for *group, mark in groups.rows()]
+        return found
 
     def _parsed(self) -> pl.Expr:
         column = pl.col(self.progress)

@@ -137,7 +137,7 @@ def _admission(scan: Scan, by_rows: bool, needs: tuple[str, ...]) -> tuple[Step,
             "punctuate", punctuate, f"promise what is more than {source.row_slack} before max({number})"
         )
     dtype = scan.schema[scan.progress]
-    admit = partial(Admit, scan.progress, dtype, source.parse, source.marker, needs)
+    admit = partial(Admit, scan.progress, dtype, source.parse, source.marker, needs, source.marker_by)
     first = Step("admit", admit, f"rows without a readable {scan.progress} to the side output")
     says = f"promise max({scan.progress}) - slack" if source.slack is not None else "notes how far the stream comes"
     return first, Step("punctuate", partial(Punctuate, source.slack), says)

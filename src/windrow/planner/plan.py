@@ -96,7 +96,7 @@ class Plan:
 def _collect(node: Node, wanted: set[str], found: dict[str, set[str]]) -> None:
     match node:
         case Scan():
-            found.setdefault(node.name, set()).update({*wanted, node.progress})
+            found.setdefault(node.name, set()).update({*wanted, node.progress, *node.source.marker_by})
         case Filter():
             _collect(node.input, wanted | _columns_in([node.predicate]), found)
         case Project():

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import polars as pl
+from sqlglot import exp
+
 from windrow.aggregates import Partials
 from windrow.errors import PlanError
 from windrow.logical.nodes import (
@@ -15,6 +18,7 @@ from windrow.logical.nodes import (
     Project,
     Union,
     WindowAggregate,
+    promised_by,
 )
 from windrow.operators import (
     AdaptPaned,
@@ -23,6 +27,7 @@ from windrow.operators import (
     Bucket,
     BufferedByTuple,
     Buffering,
+    GroupPaned,
     Instants,
     Paned,
     Panes,
@@ -69,6 +74,10 @@ def _sliding(node: WindowAggregate, aggregates: Partials) -> Physical:
     keys, options = key_names(node), node.options
     if algorithm == "paned":
         low = Step("panes", partial(Panes, window, keys, aggregates, options), "one partial per pane and group")
+        if by := groups_promised(node):
+            grouped = partial(GroupPaned, window, keys, aggregates, node.bound, options, by)
+            says = f"panes merged to windows as they close, for everyone or by {', '.join(by)}"
+            return Physical("group-paned", (low,), Step("paned", grouped, says), keys)
         paned = partial(Paned, window, keys, aggregates, node.bound, options)
         return Physical(algorithm, (low,), Step("paned", paned, "panes merged to windows as they close"), keys)
     low = Step("bucket", partial(Bucket, window), "tag rows with their window ids")
@@ -127,6 +136,16 @@ SHAPES: dict[type[Any], Callable[[WindowAggregate, Partials], Physical]] = {
 
 def key_names(node: WindowAggregate) -> tuple[str, ...]:
     return tuple(n for n, _ in node.keys)
+
+
+def groups_promised(node: WindowAggregate) -> dict[str, pl.DataType]:
+    """The keys by which promises can close single groups. Results that can come again need those about everyone."""
+    named = {e.name: n for n, e in node.keys if isinstance(e, exp.Column)}
+    columns = promised_by(node.input)
+    plain = node.options.late in ("drop", "error") and not node.options.versioned and not node.options.empty
+    if not plain or not columns or not all(c in named for c in columns):
+        return {}
+    return {named[c]: node.schema[named[c]] for c in columns}
 
 
 def inputs_of(node: Node) -> int:

@@ -94,3 +94,27 @@ def test_markers_in_files_make_promises(spark, tmp_path):
     counts = ran(packets.window(range="100 seconds").agg(n=wr.count()).to_spark(), tmp_path, "out")
     assert (counts["rows_in"], counts["rows_bad"], counts["rows_out"]) == (401, 0, 4)
     assert read_committed(tmp_path / "out")["n"].to_list() == [100] * 4
+
+
+def test_markers_about_single_groups_close_their_windows_only(spark, tmp_path):
+    """Over two micro-batches: what one group's marker releases in the first does not come again in the second."""
+    folder = tmp_path / "in"
+    marked = rows(0).with_columns(pl.lit(None, pl.Datetime("us", "UTC")).alias("done"))
+    stamp = rows(200, 1)["ts"]
+    about = [
+        pl.DataFrame({"ts": None, "k": k, "x": None, "done": stamp}, schema=marked.schema) for k in ("k1", "k3", None)
+    ]
+    put(folder, "0.parquet", pl.concat([marked, *about[:2]]), 1)
+    packets = wr.read_parquet(
+        folder, progress="ts", punctuation="done", punctuation_by="k", streaming=True, max_files=1
+    )
+    query = packets.window(range="100 seconds").group_by("k").agg(n=wr.count())
+    ran(query.to_spark(), tmp_path, "out")
+    first = read_committed(tmp_path / "out")
+    assert sorted(first["k"].to_list()) == ["k1", "k1", "k3", "k3"]
+    put(folder, "1.parquet", about[2], 2)
+    ran(query.to_spark(), tmp_path, "out")
+    both = read_committed(tmp_path / "out")
+    assert both.height == 10
+    assert both.select("k", "window_end").is_unique().all()
+    assert both["n"].sum() == 200
