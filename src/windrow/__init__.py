@@ -17,7 +17,7 @@ from windrow.errors import (  # noqa: E402
 from windrow.hosts.spark.checkpoint import check as check_checkpoint  # noqa: E402
 from windrow.hosts.spark.compile import late_rows, results  # noqa: E402
 from windrow.hosts.spark.session import session  # noqa: E402
-from windrow.language.builder import Stream, read_arrow, read_parquet, stream  # noqa: E402
+from windrow.language.builder import Stream, read_arrow, read_parquet, stream, together  # noqa: E402
 from windrow.language.functions import (  # noqa: E402
     aggregate,
     approx_count_distinct,
@@ -87,6 +87,7 @@ __all__ = [
     "stddev_pop",
     "stream",
     "sum",
+    "together",
     "top_k",
     "var",
     "var_pop",

@@ -36,6 +36,7 @@ from windrow.logical.nodes import (
     united,
     where,
 )
+from windrow.logical.nodes import Together as TogetherNode
 from windrow.operators.admit import REASON, UNPARSABLE
 from windrow.operators.options import PLAIN, Options
 from windrow.planner import Given, Plan, plan
@@ -396,10 +397,7 @@ class Stream:
             result = pl.DataFrame(self.to_spark().toArrow()).cast(self.plan().schema)  # type: ignore[arg-type]
         else:
             result = local.collect(self.plan(), {n: s.data for n, s in self.sources.items()})
-        if WINDOW_END not in result.columns:
-            return result
-        first = [WINDOW_END, *(c for c in result.columns if not result.schema[c].is_nested() and c != WINDOW_END)]
-        return result.sort(first, nulls_last=False)
+        return _in_order(result)
 
     def run(self) -> local.LocalRun:
         """A running query in this process, to be fed by hand."""
@@ -410,6 +408,47 @@ class Stream:
         if len(kinds) > 1:
             raise PlanError("some sources are Spark DataFrames and some are not: turn all into one kind first")
         return kinds == {True} or any(isinstance(s.data, Files) and s.data.streaming for s in self.sources.values())
+
+
+def together(**queries: Stream) -> Together:
+    """Several window queries over one stream that share one pane aggregation: its rows are read and reduced once.
+
+    They must have the same input and groups, and may differ in windows, aggregates and what follows (``where`` over
+    results, ``select``). On Spark the result has a struct column per query: ``wr.results(df, "name")`` takes one out,
+    in ``foreachBatch`` for streams.
+
+    >>> from windrow.language.functions import count
+    >>> s = stream([{"t": 1}, {"t": 2}, {"t": 7}], progress="t")
+    >>> both = together(short=s.window(2).agg(n=count()), long=s.window(6, 3).agg(n=count()))
+    >>> {name: frame.rows() for name, frame in both.collect().items()}["long"]
+    [(-3, 3, 2), (0, 6, 2), (3, 9, 1), (6, 12, 1)]
+    """
+    if len(queries) < 2:
+        raise QueryError("together() takes at least two queries by name")
+    found = next(iter(queries.values())).sources
+    for query in queries.values():
+        if {n: id(s) for n, s in query.sources.items()} != {n: id(s) for n, s in found.items()}:
+            raise QueryError("queries that run together must be over the same stream: build all of them on one")
+    return Together(TogetherNode(tuple((name, q.node) for name, q in queries.items())), found)
+
+
+@dataclass(frozen=True)
+class Together(Stream):
+    """Queries that share their panes."""
+
+    def collect(self) -> dict[str, pl.DataFrame]:  # type: ignore[override]
+        """The results of each query over finite sources."""
+        found = super().collect()
+        frames = {n: found.filter(pl.col(n).is_not_null()).select(n).unnest(n) for n in found.columns}
+        return {n: _in_order(frame) for n, frame in frames.items()}
+
+
+def _in_order(result: pl.DataFrame) -> pl.DataFrame:
+    """By window and group."""
+    if WINDOW_END not in result.columns:
+        return result
+    first = [WINDOW_END, *(c for c in result.columns if not result.schema[c].is_nested() and c != WINDOW_END)]
+    return result.sort(first, nulls_last=False)
 
 
 def _sample(data: Any) -> pl.DataFrame | None:

@@ -28,6 +28,7 @@ from windrow.logical.nodes import (
     Project,
     Scan,
     Shape,
+    Together,
     aggregated,
     filtered,
     ranked,
@@ -109,6 +110,8 @@ def _named(table: Stream, name: str) -> Stream:
 def _scans(node: Node) -> list[Scan]:
     if isinstance(node, Scan):
         return [node]
+    if isinstance(node, Together):
+        raise QueryError("queries that run together are results, not a stream to query: query their source")
     inputs = node.inputs if hasattr(node, "inputs") else (node.input,)
     return [scan for each in inputs for scan in _scans(each)]
 

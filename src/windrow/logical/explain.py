@@ -6,7 +6,18 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from windrow.logical.nodes import AggregateCall, Filter, Node, Project, Scan, Shape, Top, Union, WindowAggregate
+from windrow.logical.nodes import (
+    AggregateCall,
+    Filter,
+    Node,
+    Project,
+    Scan,
+    Shape,
+    Together,
+    Top,
+    Union,
+    WindowAggregate,
+)
 from windrow.operators.options import Options
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
@@ -140,6 +151,11 @@ def lines(node: Node, depth: int = 0) -> Iterator[str]:
             extra = options_text(node.options, node.parts, dtype)
             yield f"{pad}WindowAggregate {shape_text(node.window, node.attribute, dtype)}{extra}{by}: {calls}"
             yield from lines(node.input, depth + 1)
+        case Together():
+            yield f"{pad}Together, over the same panes"
+            for name, query in node.queries:
+                yield f"{pad}  {name}:"
+                yield from lines(query, depth + 2)
         case Top():
             order = ", ".join(f"{e.sql('spark')}{' DESC' if down else ''}" for e, down in node.order)
             yield f"{pad}Top {node.limit} of each window by {order}"

@@ -188,7 +188,22 @@ class Top:
         return self.input.progress
 
 
-Node = Scan | Filter | Project | Union | WindowAggregate | Top
+@dataclass(frozen=True)
+class Together:
+    """Several window queries over one stream that share their panes; each is a struct column of the result."""
+
+    queries: tuple[tuple[str, Node], ...]
+
+    @cached_property
+    def schema(self) -> dict[str, pl.DataType]:
+        return {name: pl.Struct(dict(query.schema)) for name, query in self.queries}
+
+    @property
+    def progress(self) -> None:
+        return None
+
+
+Node = Scan | Filter | Project | Union | WindowAggregate | Top | Together
 
 
 def arrival(node: Node) -> tuple[str, ...]:

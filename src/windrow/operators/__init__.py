@@ -23,6 +23,7 @@ from windrow.operators.punctuate import Punctuate
 from windrow.operators.retract import Retract
 from windrow.operators.select import Select
 from windrow.operators.session import Sessions
+from windrow.operators.shared import SharedPanes
 from windrow.operators.slide_by_tuple import SlidByTuple
 from windrow.operators.slide_by_tuple_buffering import BufferedByTuple
 from windrow.operators.top import Top
@@ -55,6 +56,7 @@ __all__ = [
     "Running",
     "Select",
     "Sessions",
+    "SharedPanes",
     "Side",
     "SlidByTuple",
     "Top",

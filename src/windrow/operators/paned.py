@@ -32,7 +32,7 @@ class Paned(SlidingAggregate):
 
     def lay_out(self) -> None:
         window, options = self.window, self.options
-        pane = pane_length(window, options)
+        pane = self.pane_size()
         self.length = window.range // pane  # panes per window
         self.step = window.slide // pane  # panes from one window to the next
         self.width = max(1, self.length // CHUNKS_PER_WINDOW)  # panes per chunk
@@ -48,6 +48,10 @@ class Paned(SlidingAggregate):
             self.stores["versions/"] = self.versions.chunks
         if options.empty or options.early is not None:
             self.marks |= {"greatest": START, "shown": START}
+
+    def pane_size(self) -> int:
+        """The length of a pane; queries that share panes have smaller ones than each alone."""
+        return pane_length(self.window, self.options)
 
     def pane_length(self) -> int:
         return self.window.slide // self.step

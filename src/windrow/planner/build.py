@@ -20,6 +20,7 @@ from windrow.logical.nodes import (
     Project,
     Scan,
     Shape,
+    Together,
     Top,
     Union,
     WindowAggregate,
@@ -30,6 +31,7 @@ from windrow.operators import (
     Admit,
     Gate,
     Lift,
+    Panes,
     Punctuate,
     Retract,
     Select,
@@ -47,7 +49,8 @@ from windrow.operators.rowbuffer import INPUT
 from windrow.operators.sourced import SOURCE
 from windrow.planner.choice import NOTHING, Given, chosen
 from windrow.planner.plan import Pipeline, Plan, Stage, Step, stages_of
-from windrow.planner.shapes import SHAPES, WATCHING
+from windrow.planner.shapes import SHAPES, WATCHING, key_names
+from windrow.planner.shared import Member, joined, members, panes_of, shared_step
 from windrow.windows import Partitioned, RowSliding, SlideByTuple, Sliding
 
 
@@ -82,6 +85,8 @@ class _Build:
                 return [Pipeline(self._stage(node), after)]
             case Top():
                 return [Pipeline(_top(node, self.pipelines(node.input)))]
+            case Together():
+                return [Pipeline(self._shared(node))]
 
     def _stage(self, node: WindowAggregate) -> Stage:
         """The stage of a window aggregation: what runs before the exchange, and after it."""
@@ -110,6 +115,32 @@ class _Build:
         inner = max((s.number for p in pipelines for s in stages_of(p)), default=-1)
         late = tuple(late_schema({c: t for c, t in columns.items() if not c.startswith("@")}, node.bound).items())
         return Stage(tuple(pipelines), shape.meet, steps, shape.name, inner + 1, late, choice)
+
+    def _shared(self, node: Together) -> Stage:
+        """One stage for several queries: one pane level, and their window levels over the same panes."""
+        found = members(node)
+        panes = panes_of(found)
+        window = joined(found, panes)
+        prepared, aggregates, extra_steps = _prepared(window)
+        wall = [_wall_clock(window.options.zone)] if window.options.zone is not None else []
+        dropped = [_dropped(ROW)] if extra_steps else []
+        keys = key_names(window)
+        low = Step("panes", partial(Panes, panes, keys, aggregates), "one partial per pane and group, for all queries")
+        before = (prepared, *wall, *extra_steps, *dropped, low)
+        pipelines = tuple(p.then(*before) for p in self.pipelines(window.input))
+        inner = max((s.number for p in pipelines for s in stages_of(p)), default=-1)
+        step = shared_step(found, panes, aggregates, _after)
+        late = late_schema({n: t for n, t in window.schema.items() if n in keys}, window.bound)
+        return Stage(pipelines, keys, (step,), "shared-panes", inner + 1, tuple(late.items()))
+
+
+def _after(member: Member) -> list[Step]:
+    """What follows the windows of a query that shares its panes."""
+    steps = [_progress_of_results(member.window)]
+    for over in member.over:
+        assert isinstance(over, (Filter, Project))
+        steps.append(_selection(over) if isinstance(over, Filter) else _projection(over))
+    return [*steps, _columns(list(member.node.schema))]
 
 
 def _selection(node: Filter) -> Step:

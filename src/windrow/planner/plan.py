@@ -14,6 +14,7 @@ from windrow.logical.nodes import (
     Node,
     Project,
     Scan,
+    Together,
     Top,
     Union,
     WindowAggregate,
@@ -112,6 +113,9 @@ def _collect(node: Node, wanted: set[str], found: dict[str, set[str]]) -> None:
             _collect(node.input, wanted, found)
         case Top():
             _collect(node.input, wanted | _columns_in([e for e, _ in node.order]), found)
+        case Together():
+            for _, query in node.queries:
+                _collect(query, set(query.schema), found)
 
 
 def _columns_in(expressions: Sequence[exp.Expr]) -> set[str]:

@@ -17,6 +17,7 @@ from windrow.logical.nodes import (
     Node,
     Project,
     Scan,
+    Together,
     Top,
     Union,
     WindowAggregate,
@@ -60,6 +61,8 @@ def _evaluate(node: Node, sources: Mapping[str, pl.DataFrame], by_rows: bool) ->
             return _windows(node, _evaluate(node.input, sources, node.by_rows))
         case Top():
             return _top(node, _evaluate(node.input, sources, by_rows))
+        case Together():
+            return pl.concat([_member(node, name, _evaluate(q, sources, by_rows)) for name, q in node.queries])
 
 
 def _admitted(node: Scan, frame: pl.DataFrame, by_rows: bool) -> pl.DataFrame:
@@ -70,6 +73,11 @@ def _admitted(node: Scan, frame: pl.DataFrame, by_rows: bool) -> pl.DataFrame:
     admitted = admit.on_batch(0, frame)[0]
     assert isinstance(admitted, pl.DataFrame)
     return admitted.select(list(node.schema))
+
+
+def _member(node: Together, name: str, results: pl.DataFrame) -> pl.DataFrame:
+    row = results.select(pl.struct(list(dict(node.queries)[name].schema)).cast(node.schema[name]).alias(name))
+    return row.with_columns(pl.lit(None, t).alias(n) for n, t in node.schema.items() if n != name).select(node.schema)
 
 
 def _top(node: Top, frame: pl.DataFrame) -> pl.DataFrame:

@@ -73,9 +73,13 @@ def session_of(sources: Sequence[DataFrame | Files]) -> SparkSession:
     return SparkSession.getActiveSession() or session()
 
 
-def results(both: DataFrame) -> DataFrame:
-    """The results of a DataFrame made by ``to_spark(with_late=True)``, such as the one foreachBatch gives."""
-    return both.where(f"{RESULTS} IS NOT NULL").select(f"{RESULTS}.*")
+def results(both: DataFrame, name: str = RESULTS) -> DataFrame:
+    """The results of a DataFrame made by ``to_spark(with_late=True)``, such as the one foreachBatch gives.
+
+    ``name``: of queries that run together, the one whose results are wanted.
+    """
+    quoted = "`" + name.replace("`", "``") + "`"
+    return both.where(f"{quoted} IS NOT NULL").select(f"{quoted}.*")
 
 
 def late_rows(both: DataFrame) -> DataFrame:

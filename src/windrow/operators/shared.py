@@ -1,0 +1,158 @@
+"""SharedPanes: several window queries over one stream hold their panes once (Li 6.2: shared sub-aggregation)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from windrow.aggregates import Partials
+from windrow.operators.chunks import CHUNK, Chunks
+from windrow.operators.operator import PANE, Batch, Changes, Item, Operator, State
+from windrow.operators.options import Options
+from windrow.operators.paned import Paned
+from windrow.operators.released import clipped
+from windrow.progress import END, Punctuation
+from windrow.windows import Sliding
+
+
+class Level(Paned):
+    """The window level of one of the queries. Its own panes are those that are late for another one, and not for it."""
+
+    def __init__(
+        self,
+        window: Sliding,
+        keys: Sequence[str],
+        aggregates: Partials,
+        dtype: pl.DataType,
+        options: Options,
+        panes: Sliding,
+    ) -> None:
+        self.panes = panes
+        self.shift = (panes.origin - window.origin) // panes.range  # the panes of all are numbered from one origin
+        self.shared: Chunks | None = None
+        super().__init__(window, keys, aggregates, dtype, options)
+
+    def pane_size(self) -> int:
+        return self.panes.range
+
+    def _panes(self, first: int, end: int) -> list[Batch]:
+        assert self.shared is not None
+        there = self.shared.below(clipped(-(-(end - self.shift) // self.width)))
+        return super()._panes(first, end) + [self.own_numbers(frame) for frame in there]
+
+    def own_numbers(self, frame: Batch) -> Batch:
+        """Panes as this window's origin numbers them."""
+        return frame.with_columns(pl.col(PANE) + self.shift) if self.shift else frame
+
+    def without_gaps(self, frame: Batch) -> Batch:
+        """Without what is in no window of this query: it cannot be late for it."""
+        return frame.filter(pl.col(PANE) // self.step < (pl.col(PANE) + self.length) // self.step)
+
+    def needed(self) -> int:
+        """The first pane, by the common numbers, that an open window can hold."""
+        return clipped(self._first_pane(self.closed) - self.shift)
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """A window level, what follows it, and the columns of its results, under the name of the query."""
+
+    name: str
+    level: Level
+    after: Sequence[Operator] = ()
+    dtype: pl.DataType = field(default_factory=pl.Null)
+
+
+class SharedPanes:
+    """Expects partials of Panes over ``panes``. Each result is a struct in the column of its query; the others NULL.
+
+    What is late depends on the query, because slides differ: partials that are late for some of them are given to each
+    query by itself, so that all keep their own late policy.
+    """
+
+    def __init__(self, panes: Sliding, keys: Sequence[str], aggregates: Partials, queries: Sequence[Query]) -> None:
+        by = (PANE, *keys)
+        self.panes = panes
+        self.queries = tuple(queries)
+        self.chunks = Chunks(lambda frame: aggregates.combine(frame, by))
+        self.width = min(q.level.width for q in queries)
+        for query in queries:
+            query.level.width = self.width
+            query.level.shared = self.chunks
+
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        late = pl.any_horizontal(
+            pl.col(PANE) + q.level.shift < clipped(q.level.closed * q.level.step) for q in self.queries
+        )
+        kept, apart = batch.filter(~late), batch.filter(late)
+        if kept.height:
+            self.chunks.append(kept.with_columns((pl.col(PANE) // self.width).alias(CHUNK)))
+        items: list[Item] = []
+        for query in self.queries if apart.height else ():
+            items += query.level.on_batch(port, query.level.without_gaps(query.level.own_numbers(apart)))
+        return items
+
+    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        """Promises are on the numbers of panes: of those of single groups none is used."""
+        if promise.group is not None:
+            return []
+        items: list[Item] = []
+        at = END if promise.value == END else self.panes.origin + promise.value * self.panes.range
+        for query in self.queries:
+            wid = END if at == END else query.level.window.closed_below(at)
+            for item in query.level.on_punctuation(port, Punctuation(wid)):
+                if isinstance(item, pl.DataFrame):
+                    items += self._named(query, item)
+        self.chunks.free_below(min(q.level.needed() for q in self.queries) // self.width)
+        return items
+
+    def _named(self, query: Query, results: Batch) -> list[Item]:
+        for operator in query.after:
+            [results] = [i for i in operator.on_batch(0, results) if isinstance(i, pl.DataFrame)]
+        if not results.height:
+            return []
+        row = results.select(pl.struct(pl.all()).cast(query.dtype).alias(query.name))
+        every = [q.name for q in self.queries]
+        return [row.with_columns(pl.lit(None, q.dtype).alias(q.name) for q in self.queries if q is not query)[every]]
+
+    def on_flush(self) -> list[Item]:
+        return []
+
+    def wake_at(self) -> int | None:
+        """The end of the next window of any query that holds anything."""
+        frames = [frame.select(PANE) for stack in self.chunks.stacks.values() for frame in stack]
+        wakes = [w for q in self.queries if (w := q.level.wake_at()) is not None]
+        for query in self.queries if frames else ():
+            level = query.level
+            panes = pl.concat(frames)[PANE] + level.shift
+            live = panes.filter(panes >= level._first_pane(level.closed)).min()
+            if live is not None:
+                wakes.append(level.waits_until(int(live) // level.step))  # type: ignore[arg-type]
+        return min(wakes, default=None)
+
+    # -- state ---------------------------------------------------------------------------------------------------
+    def snapshot(self) -> State:
+        found = {f"shared/{k}": v for k, v in self.chunks.snapshot().items()}
+        for i, query in enumerate(self.queries):
+            found |= {f"{i}/{k}": v for k, v in query.level.snapshot().items()}
+        return found
+
+    def changes(self) -> Changes:
+        found = {f"shared/{k}": v for k, v in self.chunks.changes().items()}
+        for i, query in enumerate(self.queries):
+            found |= {f"{i}/{k}": v for k, v in query.level.changes().items()}
+        return found
+
+    def restore(self, state: State) -> None:
+        self.chunks.restore(_under("shared/", state))
+        for i, query in enumerate(self.queries):
+            query.level.restore(_under(f"{i}/", state))
+
+    def state_bytes(self) -> int:
+        return self.chunks.state_bytes() + sum(q.level.state_bytes() for q in self.queries)
+
+
+def _under(prefix: str, state: State) -> State:
+    return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}

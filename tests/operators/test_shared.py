@@ -1,0 +1,132 @@
+"""Queries that share panes give what each gives alone: any order, batches, restores; late rows by each one's slide."""
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from replays import EVERY, NUMBERS, ROWS, frame
+
+import windrow as wr
+from windrow.operators import SharedPanes
+from windrow.testing import compare
+
+CHECK = settings(deadline=None, derandomize=True, max_examples=60)
+SHAPES = st.tuples(st.integers(1, 24), st.integers(1, 12), st.integers(-7, 7))
+WINDOWS = st.lists(SHAPES, min_size=2, max_size=3)
+CUTS = st.lists(st.integers(1, 6), min_size=1, max_size=8)
+
+
+def queries(rows, shapes, slack, aggregates=NUMBERS, generous=False):
+    s = wr.stream(frame(rows), progress="t", slack=slack, row_num="n", name="s")
+    alone = {}
+    for i, (size, slide, origin) in enumerate(shapes):
+        windowed = s.window(size, slide, origin=origin, using="paned").late("drop", generous=generous)
+        alone[f"q{i}"] = windowed.group_by("k").agg(**dict(list(aggregates.items())[i:]))
+    return wr.together(**alone), alone
+
+
+def fed(query, data, cuts, restored=True):
+    """Results and late rows after pieces of the data, restored from the changes after every call."""
+    run, state, out = query.run(), {}, []
+    at = 0
+    while at < data.height:
+        size = cuts[at % len(cuts)]
+        run.push("s", data[at : at + size])
+        at += size
+        out.append(run.results())
+        if restored:
+            changes = run.graph.changes()
+            state = {k: v for k, v in {**state, **changes}.items() if v is not None}
+            fresh = query.run()
+            fresh.graph.restore(dict(state))
+            fresh.counts = run.counts
+            run = fresh
+    return pl.concat([run.results(), *out]), run
+
+
+@CHECK
+@given(ROWS, WINDOWS, st.sampled_from([0, 3, 80]), CUTS, st.booleans())
+def test_each_query_gives_what_it_gives_alone_late_rows_and_all(rows, shapes, slack, cuts, generous):
+    both, alone = queries(rows, shapes, slack, generous=generous)
+    data = frame(rows)
+    found, run = fed(both, data, cuts)
+    late = 0
+    for name, query in alone.items():
+        own, own_run = fed(query, data, cuts, restored=False)
+        late += own_run.counts["rows_late"]
+        compare(found.filter(pl.col(name).is_not_null()).select(name).unnest(name), own, name)
+    assert run.counts["rows_late"] == late
+    assert run.counts["rows_out"] == found.height
+
+
+@settings(CHECK, max_examples=15)
+@given(ROWS, WINDOWS)
+def test_every_aggregate_over_shared_panes_to_the_end(rows, shapes):
+    both, alone = queries(rows, shapes, 80, EVERY)
+    for name, found in both.collect().items():
+        compare(found, alone[name].collect(), name)
+
+
+def test_conditions_over_results_projections_and_user_aggregates_stay_with_their_query():
+    rows = [{"t": t, "k": "ab"[t % 2], "x": t} for t in range(30)]
+    s = wr.stream(rows, progress="t").where("x <> 4")
+    total = wr.aggregate("total", int, lambda a, b: a + b, int, state="BIGINT", result="BIGINT")
+    many = (
+        s.window(10)
+        .group_by("k")
+        .agg(n=wr.count(), s=total("x"))
+        .where("n > 4")
+        .select("k", "window_end", double="s * 2")
+    )
+    some = s.window(6, 3).group_by("k").agg(n=wr.count())
+    found = wr.together(many=many, some=some).collect()
+    compare(found["many"], many.collect(), "many")
+    compare(found["some"], some.collect(), "some")
+    assert 0 < found["many"].height < 6
+
+
+def test_panes_are_held_once_and_freed_by_the_longest_window():
+    data = pl.DataFrame({"t": range(400), "k": ["a"] * 400})
+    s = wr.stream(data.clear(), progress="t", slack=0, name="s")
+    long = s.window(60, 10).group_by("k").agg(n=wr.count())
+    short = s.window(20, 10).group_by("k").agg(n=wr.count())
+    both = wr.together(long=long, short=short)
+    shared, alone = both.run().push("s", data), long.run().push("s", data)
+    [operator] = [n.operator for n in shared.graph.nodes if isinstance(n.operator, SharedPanes)]
+    assert operator.chunks.height() <= 8
+    assert shared.state_bytes() < 1.3 * alone.state_bytes()
+
+
+def test_wake_at_is_the_next_end_of_any_of_them():
+    s = wr.stream(pl.DataFrame({"t": [12], "k": ["a"]}), progress="t", name="s")
+    both = wr.together(a=s.window(20, 10).agg(n=wr.count()), b=s.window(15, 5).agg(n=wr.count()))
+    run = both.run().push("s", pl.DataFrame({"t": [12], "k": ["a"]}))
+    assert run.graph.wake_at() == 15
+    run.promise("s", 15)
+    assert run.results().height == 1
+    assert run.graph.wake_at() == 20
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        (lambda s: s.window(5).group_by("x").agg(n=wr.count()), "same input"),
+        (lambda s: s.where("x > 1").window(5).group_by("k").agg(n=wr.count()), "same input"),
+        (lambda s: s.session(5).group_by("k").agg(n=wr.count()), "not sliding"),
+        (lambda s: s.window(5, using="wid").group_by("k").agg(n=wr.count()), "'wid'"),
+        (lambda s: s.window(5).late("revise", keep=5).group_by("k").agg(n=wr.count()), "REVISE"),
+        (lambda s: s.select("t"), "not a window aggregation"),
+    ],
+)
+def test_what_cannot_share_panes_is_refused_with_the_reason(other, why):
+    s = wr.stream([{"t": 1, "k": "a", "x": 2}], progress="t")
+    with pytest.raises(wr.PlanError, match=why):
+        wr.together(a=s.window(10).group_by("k").agg(n=wr.count()), b=other(s)).plan()
+
+
+def test_two_streams_cannot_run_together_and_one_query_need_not():
+    s, r = (wr.stream([{"t": 1}], progress="t") for _ in range(2))
+    with pytest.raises(wr.QueryError, match="same stream"):
+        wr.together(a=s.window(1).agg(n=wr.count()), b=r.window(1).agg(n=wr.count()))
+    with pytest.raises(wr.QueryError, match="at least two"):
+        wr.together(a=s.window(1).agg(n=wr.count()))
