@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -143,12 +144,12 @@ def placed(ids: Batch, part: Ints, at: Ints) -> Ints:
     return counted(ids[PART].to_numpy().astype(np.int64), ends, part, at, "left")
 
 
-def counted(group: Ints, times: Ints, of: Ints, at: Ints, side: str) -> Ints:
+def counted(group: Ints, times: Ints, of: Ints, at: Ints, side: Literal["left", "right"]) -> Ints:
     """How many of the pairs (group, time), which are sorted, are before (``of``, ``at``)."""
     if not len(group) or (group[0] == group[-1] == 0 and not of.any()):
-        return np.searchsorted(times, at, side=side).astype(np.int64)  # type: ignore[call-overload,no-any-return]
+        return np.searchsorted(times, at, side=side).astype(np.int64)
     ranks = np.unique(times)  # ranks instead of times, so that no product overflows
     width = len(ranks) + 1
     places = group * width + np.searchsorted(ranks, times)
-    wanted = of * width + np.searchsorted(ranks, at, side=side)  # type: ignore[call-overload]
+    wanted = of * width + np.searchsorted(ranks, at, side=side)
     return np.searchsorted(places, wanted, side="left").astype(np.int64)

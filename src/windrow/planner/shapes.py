@@ -17,6 +17,7 @@ from windrow.operators import (
     Bucket,
     BufferedByTuple,
     Instants,
+    Operator,
     Paned,
     Panes,
     PartitionedRows,
@@ -29,7 +30,7 @@ from windrow.planner.plan import Step
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
 ALGORITHMS = ("paned", "wid")
-BY_TUPLE: dict[str, tuple[type[Any], str]] = {
+BY_TUPLE: dict[str, tuple[Callable[..., Operator], str]] = {
     "blocks": (SlidByTuple, "a window back from every n-th row, of a suffix and a prefix of blocks"),
     "bins": (Bins, "a start and an end bin for every row, each with an accumulator"),
     "buffering": (BufferedByTuple, "each window back from an n-th row computed from all its rows"),
