@@ -88,7 +88,7 @@ def test_state_holds_one_range_of_rows(using):
     for t in range(300):
         run.push("s", pl.DataFrame({"t": [t]}))
     held = sum(f.height for name, f in run.snapshot().items() if name.split("/")[-1][0].isdigit())
-    assert held <= (12 if using == "bins" else 8)  # a bin where rows begin to count, and one where they no longer do
+    assert held <= (8 if using == "blocks" else 12)  # the others free a whole RANGE at a time
 
 
 @USING

@@ -11,7 +11,7 @@ import polars as pl
 
 from windrow.aggregates import ROWS, Partials
 from windrow.aggregates.parts import Fold
-from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW, Chunks
+from windrow.operators.chunks import CHUNK, Chunks
 from windrow.operators.operator import PROGRESS, Batch, Item
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.released import Released, numbered
@@ -51,7 +51,6 @@ class RowWindows(Released, ABC):
         super().__init__(keys, aggregates, dtype, options)
         self.window = window
         self.parts = tuple(parts)
-        self.width = max(1, window.range // CHUNKS_PER_WINDOW)
         self.ranked = window.by == "rank" and window.slide > 1
         by = list(self.parts)
         self.counts = Chunks(lambda f: f.group_by(by).agg(pl.col(TOTAL).sum()) if by else f.select(pl.col(TOTAL).sum()))
@@ -67,9 +66,11 @@ class RowWindows(Released, ABC):
         """The results of the windows that end in [before, limit), and what is only of use to them forgotten."""
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        late = batch.filter(pl.col(PROGRESS) < self.closed)
+        if not batch.height:
+            return []
         side: list[Item] = []
-        if late.height:
+        if int(batch[PROGRESS].min()) < self.closed:  # type: ignore[arg-type]
+            late = batch.filter(pl.col(PROGRESS) < self.closed)
             wanted = self.closed - self.window.range if self.options.generous else self.closed - 1
             batch = batch.filter(pl.col(PROGRESS) > max(wanted, START))
             at = late[PROGRESS].to_numpy()
@@ -89,15 +90,18 @@ class RowWindows(Released, ABC):
     # -- windows -------------------------------------------------------------------------------------------------
     def numbered(self, rows: Batch) -> Batch:
         """Rows with the numbers of their group and of their part, sorted by group and progress value."""
+        if not self.keys:
+            zero = pl.lit(0, pl.UInt32)
+            return rows.sort(PROGRESS).with_columns(zero.alias(GROUP), zero.alias(PART))
         rows = numbered(rows, self.keys, GROUP)
-        if self.parts == self.keys:
-            rows = rows.with_columns(pl.col(GROUP).alias(PART))
-        else:
-            rows = numbered(rows, self.parts, PART)
+        own = self.parts == self.keys
+        rows = rows.with_columns(pl.col(GROUP).alias(PART)) if own else numbered(rows, self.parts, PART)
         return rows.sort(GROUP, PROGRESS)
 
     def ids(self, fresh: Batch) -> Batch:
-        """The windows that end at these rows, whose parts have numbers: ``@part`` and the end, in this order."""
+        """The windows that end at these rows, numbered and in order: ``@part`` and the end, in this order."""
+        if self.window.slide == 1 and self.parts == self.keys:
+            return fresh.select(PART, PROGRESS)
         instants = fresh.group_by(PART, PROGRESS).agg(
             pl.col(ROWS).sum(),
             *(pl.col(p).first() for p in self.parts),

@@ -17,7 +17,7 @@ import polars as pl
 from windrow.aggregates import Partials
 from windrow.aggregates.objects import ObjectPart
 from windrow.aggregates.parts import Array, NumberPart
-from windrow.operators.chunks import CHUNK, Chunks
+from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW, Chunks
 from windrow.operators.operator import PROGRESS, Batch
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.ranges import concatenated, windows_of
@@ -72,6 +72,7 @@ class SlidByTuple(RowWindows):
         parts: Sequence[str] = (),
     ) -> None:
         super().__init__(window, keys, aggregates, dtype, options, parts)
+        self.width = max(1, window.range // CHUNKS_PER_WINDOW)
         combine = self.chunks.combine
         live = lambda frame: combine(frame.filter(pl.col(PROGRESS) >= self.closed)).sort(PROGRESS)  # noqa: E731
         self.chunks = self.stores[""] = Chunks(live)
@@ -86,12 +87,12 @@ class SlidByTuple(RowWindows):
         ]  # the running merges of lists are never needed: windows put the lists of their entries together
 
     def keep(self, batch: Batch) -> None:
-        late = batch.filter(pl.col(PROGRESS) < self.closed)
-        if late.height:
-            self._enter(late)
-            batch = batch.filter(pl.col(PROGRESS) >= self.closed)
-        if batch.height:
-            self.chunks.append(batch.sort(PROGRESS).with_columns(pl.lit(0, pl.Int64).alias(CHUNK)))
+        batch = batch.sort(PROGRESS)
+        late = int(np.searchsorted(batch[PROGRESS].to_numpy(), self.closed))
+        if late:
+            self._enter(batch[:late])
+        if late < batch.height:
+            self.chunks.push(0, batch[late:])
 
     # -- a promise -----------------------------------------------------------------------------------------------
     def release(self, before: int, limit: int) -> list[Batch]:
@@ -108,7 +109,7 @@ class SlidByTuple(RowWindows):
                 if name != "counts/":
                     store.free_below(BEYOND)
         else:
-            self._turn(rows, fresh, passed, limit, crossed=then > now)
+            self._turn(rows, fresh, passed, before, limit)
         return results or []
 
     def _due(self, before: int, limit: int) -> Batch | None:
@@ -121,9 +122,10 @@ class SlidByTuple(RowWindows):
             found.append(frame[low:high])
             rest.append(frame[high:])
             total += len(times)
+        found, rest = ([f for f in frames if f.height] for frames in (found, rest))
         if total and 2 * sum(f.height for f in rest) <= total:
-            self.chunks.replace(0, self.chunks.combine(pl.concat(rest)))
-        found = [f for f in found if f.height]
+            # A copy: a slice would hold the memory of all it was cut from.
+            self.chunks.replace(0, self.chunks.combine(pl.concat(rest or [frame[:0]])))
         by = (PROGRESS, *self.keys)
         return None if not found else found[0] if len(found) == 1 else self._combined(pl.concat(found), by)
 
@@ -223,10 +225,11 @@ class SlidByTuple(RowWindows):
         return {s.name: s for part_ in self.lists for s in concatenated(part_, entries, low, high)}
 
     # -- what is kept --------------------------------------------------------------------------------------------
-    def _turn(self, rows: Rows | None, fresh: Batch | None, passed: Batch | None, limit: int, crossed: bool) -> None:
+    def _turn(self, rows: Rows | None, fresh: Batch | None, passed: Batch | None, before: int, limit: int) -> None:
         """The state as it must be for windows from ``limit`` on."""
         block = limit // self.window.range
         needed = limit - self.window.range
+        crossed = block > before // self.window.range
         if crossed:
             passed = None
             for store in (self.block, self.back, self.front, self.suffix):
@@ -243,17 +246,16 @@ class SlidByTuple(RowWindows):
         self.suffix.free_below(needed // self.width)
         if fresh is None or rows is None:
             return
-        self._put(self.block, fresh.filter(pl.col(PROGRESS) // self.window.range == block), block)
-        touched = np.flatnonzero(rows.times[lasts(rows.group)] >= self._first_of(fresh))
-        ends = lasts(rows.group)[touched]
-        self._put(self.back, self._states(rows, ends[rows.blocks[ends] == block], rows.prefix), block)
-
-    def _first_of(self, fresh: Batch) -> int:
-        return int(fresh[PROGRESS].min())  # type: ignore[arg-type]
+        if crossed:
+            fresh = fresh.filter(pl.col(PROGRESS) // self.window.range == block)
+        self._put(self.block, fresh, block)
+        ends = lasts(rows.group)
+        news = (rows.blocks[ends] == block) & (rows.times[ends] >= before)
+        self._put(self.back, self._states(rows, ends[news], rows.prefix), block)
 
     def _put(self, store: Chunks, frame: Batch, block: int) -> None:
         if frame.height:
-            store.append(frame.with_columns(pl.lit(block, pl.Int64).alias(CHUNK)))
+            store.push(block, frame)
 
     def _newest(self, frame: Batch) -> Batch:
         """The last of each group, in the order in which they were put there."""
