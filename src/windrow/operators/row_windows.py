@@ -152,7 +152,7 @@ def counted(group: Ints, times: Ints, of: Ints, at: Ints, side: Literal["left", 
     """How many of the pairs (group, time), which are sorted, are before (``of``, ``at``)."""
     if not len(group) or (group[0] == group[-1] == 0 and not of.any()):
         return np.searchsorted(times, at, side=side).astype(np.int64)
-    ranks = np.unique(times)  # ranks instead of times, so that no product overflows
+    ranks = np.sort(times)  # ranks instead of times, so that no product overflows
     width = len(ranks) + 1
     places = group * width + np.searchsorted(ranks, times)
     wanted = of * width + np.searchsorted(ranks, at, side=side)

@@ -143,18 +143,16 @@ class SlidByTuple(RowWindows):
 
     def _rows(self, fresh: Batch | None, passed: Batch | None, now: int, complete: bool) -> Rows | None:
         """``complete``: the block of the promise before ends, so its entries are needed and not only their merge."""
-        last = pl.col(PROGRESS).alias(LAST)
         entries = (self.block if complete else self.back).below(BEYOND)
         if complete and self.options.generous and entries:  # late ones may be at the instants of others
             entries = [self._combined(pl.concat(entries), (PROGRESS, *self.keys))]
         elif entries and not complete:
             entries = [self._near(self._newest(pl.concat(entries)), fresh)]
-        front = self.front.below(BEYOND)
-        front = [self._near(self._newest(pl.concat(front)), fresh)] if front else []
-        front += [passed] if passed is not None else []
         entries += [fresh] if fresh is not None else []
-        order = [*self.keys, PROGRESS, LAST, *self.aggregates.columns]
-        frames = [f.with_columns(last).select(order) for f in entries] + [f.select(order) for f in front]
+        frames = [pl.concat(entries).with_columns(pl.col(PROGRESS).alias(LAST))] if entries else []
+        if front := self.front.below(BEYOND):
+            frames.append(self._near(self._newest(pl.concat(front)), fresh))
+        frames += [passed] if passed is not None else []
         return self._scanned(self.numbered(pl.concat(frames)), now, complete) if frames else None
 
     def _near(self, merges: Batch, fresh: Batch | None) -> Batch:
@@ -242,7 +240,7 @@ class SlidByTuple(RowWindows):
             if rest.height:
                 self.suffix.append(rest.with_columns((pl.col(PROGRESS) // self.width).alias(CHUNK)))
         if passed is not None and passed.height:
-            self._put(self.front, self._newest(passed).with_columns(self.blank), block)
+            self._put(self.front, self._without_lists(self._newest(passed)), block)
         self.suffix.free_below(needed // self.width)
         if fresh is None or rows is None:
             return
@@ -265,8 +263,11 @@ class SlidByTuple(RowWindows):
         """Keys and progress values of some rows, with other states; entries' lists left out."""
         places = rows.at[at]
         columns = [s for p, v in zip(self.scanned, state, strict=True) for s in p.series(picked(p, v, places))]
-        frame = rows.frame.select(PROGRESS, *self.keys)[at].hstack(columns).with_columns(self.blank)
+        frame = self._without_lists(rows.frame.select(PROGRESS, *self.keys)[at].hstack(columns))
         return frame.select(PROGRESS, *self.keys, *self.aggregates.columns)
+
+    def _without_lists(self, frame: Batch) -> Batch:
+        return frame.with_columns(self.blank) if self.blank else frame
 
     def _completed(self, rows: Rows, block: int) -> tuple[Batch, Batch]:
         """The entries of a complete block, each with the merge of those behind it, by time; and the merge of all."""
@@ -280,7 +281,7 @@ class SlidByTuple(RowWindows):
         for part, suffix in zip(self.scanned, rows.suffix, strict=True):
             columns += part.series(picked(part, suffix, behind))
         kept = rows.frame.select(PROGRESS, *self.keys, *(c for p in self.lists for c in p.columns))[at]
-        order = [PROGRESS, *self.keys, LAST, *self.aggregates.columns]
+        order = [PROGRESS, *self.keys, *self.aggregates.columns, LAST]
         totals = self._states(rows, at[ends[:-1]], rows.prefix).with_columns(pl.col(PROGRESS).alias(LAST))
         totals = totals.with_columns(pl.lit(START, pl.Int64).alias(PROGRESS)).select(order)
         return kept.hstack(columns).select(order).sort(PROGRESS), totals
@@ -293,7 +294,7 @@ class SlidByTuple(RowWindows):
         if current.height:
             self._put(self.block, current, block)
             older = [self._newest(pl.concat(held))] if (held := self.back.below(BEYOND)) else []
-            frame = self.numbered(pl.concat([*older, current.with_columns(self.blank)]))
+            frame = self.numbered(pl.concat([*older, self._without_lists(current)]))
             rows = self._scanned(frame.with_columns(pl.lit(START).alias(LAST)), block)
             self._put(self.back, self._states(rows, lasts(rows.group), rows.prefix), block)
         older_late = late.filter(pl.col(PROGRESS) // self.window.range == block - 1)
@@ -303,7 +304,7 @@ class SlidByTuple(RowWindows):
     def _enter_front(self, late: Batch, block: int) -> None:
         """Each suffix of a group also has the late entries behind it; each late entry becomes a place of its own."""
         kept = pl.col(PROGRESS) >= self.closed - self.window.range
-        order = [PROGRESS, *self.keys, LAST, *self.aggregates.columns, KIND]
+        order = [PROGRESS, *self.keys, *self.aggregates.columns, LAST, KIND]
         frames = [late.with_columns(pl.col(PROGRESS).alias(LAST), pl.lit(2).alias(KIND))]
         frames += [f.filter(kept).with_columns(pl.lit(1).alias(KIND)) for f in self.suffix.below(BEYOND)]
         if held := self.front.below(BEYOND):
