@@ -19,7 +19,7 @@ STEP = 30  # milliseconds between two tuples, so that RANGE 5 minutes holds 10,0
 RANGES = (100, 1_000, 10_000)  # tuples in a window
 DISORDER = 0.1  # the share of tuples that come late, by at most SLACK milliseconds
 SLACK = 100 * STEP
-BATCH = 1_000
+BATCH = 5_000
 KEYS = 50
 ALGORITHMS = ("blocks", "bins", "buffering")
 
@@ -84,7 +84,7 @@ def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
 def rows_of(case: Case, quick: bool) -> int:
     """How many tuples are timed: fewer where a tuple costs more."""
     fast = case.using == "blocks"
-    return BATCH * ((40 if quick else 100) if fast else (3 if quick else 10))
+    return BATCH * ((12 if quick else 40) if fast else (2 if quick else 8))
 
 
 def spent(case: Case, timed: int) -> float:

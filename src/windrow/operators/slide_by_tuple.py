@@ -17,7 +17,7 @@ import polars as pl
 from windrow.aggregates import Partials
 from windrow.aggregates.objects import ObjectPart
 from windrow.aggregates.parts import Array, NumberPart
-from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW, Chunks
+from windrow.operators.chunks import CHUNKS_PER_WINDOW, Chunks
 from windrow.operators.operator import PROGRESS, Batch
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.ranges import concatenated, windows_of
@@ -30,6 +30,7 @@ from windrow.windows.tuples import Ints
 
 LAST = "@last"  # the last progress value of the group in the block
 KIND = "@kind"
+SHELF = 256  # suffixes in a chunk at least: smaller ones cost more than they free
 
 
 @dataclass
@@ -77,7 +78,7 @@ class SlidByTuple(RowWindows):
         live = lambda frame: combine(frame.filter(pl.col(PROGRESS) >= self.closed)).sort(PROGRESS)  # noqa: E731
         self.chunks = self.stores[""] = Chunks(live)
         self.block = self.stores["block/"] = Chunks(lambda frame: frame)
-        self.suffix = self.stores["suffix/"] = Chunks(lambda frame: frame.sort(PROGRESS))
+        self.suffix = self.stores["suffix/"] = Chunks(lambda frame: frame)
         self.back = self.stores["back/"] = Chunks(self._newest)
         self.front = self.stores["front/"] = Chunks(self._newest)
         self.scanned: list[Scanned] = [p for p in aggregates.parts if isinstance(p, (NumberPart, ObjectPart))]
@@ -133,12 +134,9 @@ class SlidByTuple(RowWindows):
         """The entries of the block before that windows in [before, limit) leave behind."""
         found = []
         low, high = before - self.window.range, limit - self.window.range
-        for chunk in sorted(self.suffix.stacks):
-            if chunk * self.width >= high:
-                break
-            for frame in self.suffix.stacks[chunk]:
-                first, last = np.searchsorted(frame[PROGRESS].to_numpy(), [max(low, START), max(high, START)]).tolist()
-                found.append(frame[first:last])
+        for frame in self.suffix.below(BEYOND):
+            first, last = np.searchsorted(frame[PROGRESS].to_numpy(), [max(low, START), max(high, START)]).tolist()
+            found += [frame[first:last]] if first < last else []
         return pl.concat(found) if found else None
 
     def _rows(self, fresh: Batch | None, passed: Batch | None, now: int, complete: bool) -> Rows | None:
@@ -235,10 +233,9 @@ class SlidByTuple(RowWindows):
         if crossed and rows is not None:
             entries, totals = self._completed(rows, block - 1)
             self._put(self.front, totals, block)
-            passed = entries.filter(pl.col(PROGRESS) < needed)
-            rest = entries.filter(pl.col(PROGRESS) >= needed)
-            if rest.height:
-                self.suffix.append(rest.with_columns((pl.col(PROGRESS) // self.width).alias(CHUNK)))
+            before_needed = int(np.searchsorted(entries[PROGRESS].to_numpy(), max(needed, START)))
+            passed = entries[:before_needed]
+            self._shelve(entries[before_needed:])
         if passed is not None and passed.height:
             self._put(self.front, self._without_lists(self._newest(passed)), block)
         self.suffix.free_below(needed // self.width)
@@ -254,6 +251,17 @@ class SlidByTuple(RowWindows):
     def _put(self, store: Chunks, frame: Batch, block: int) -> None:
         if frame.height:
             store.push(block, frame)
+
+    def _shelve(self, entries: Batch) -> None:
+        """Put suffixes, by time, into chunks of whole slices that go one after the other; small slices together."""
+        slices = entries[PROGRESS].to_numpy() // self.width
+        begin, size = 0, max(SHELF, entries.height // CHUNKS_PER_WINDOW)
+        while begin < len(slices):
+            last = slices[min(begin + size, len(slices)) - 1]
+            end = int(np.searchsorted(slices, last, side="right"))
+            # Copied: a slice would hold the memory of all until the last one goes.
+            self.suffix.push(int(last), entries[np.arange(begin, end)])
+            begin = end
 
     def _newest(self, frame: Batch) -> Batch:
         """The last of each group, in the order in which they were put there."""
@@ -330,8 +338,7 @@ class SlidByTuple(RowWindows):
         rows = rows.with_columns(*columns, pl.col(LAST).max().over(GROUP))
         self.suffix.free_below(BEYOND)
         self.front.free_below(BEYOND)
-        places = rows.filter(pl.col(KIND) > 0).select(order[:-1]).sort(PROGRESS)
-        self.suffix.append(places.with_columns((pl.col(PROGRESS) // self.width).alias(CHUNK)))
+        self._shelve(rows.filter(pl.col(KIND) > 0).select(order[:-1]).sort(PROGRESS))
         self._put(self.front, rows.filter(pl.col(KIND) == 0).select(order[:-1]), block)
 
     def wake_at(self) -> int | None:
