@@ -100,19 +100,23 @@ class RowWindows(Released, ABC):
 
     def ids(self, fresh: Batch) -> Batch:
         """The windows that end at these rows, numbered and in order: ``@part`` and the end, in this order."""
-        if self.window.slide == 1 and self.parts == self.keys:
+        own = self.parts == self.keys  # then there is one row per part and instant already
+        if own and self.window.slide == 1:
             return fresh.select(PART, PROGRESS)
-        instants = fresh.group_by(PART, PROGRESS).agg(
-            pl.col(ROWS).sum(),
-            *(pl.col(p).first() for p in self.parts),
-            pl.col(NTH).max() if NTH in fresh.columns else pl.lit(1).alias(NTH),
-        )
-        instants = instants.sort(PART, PROGRESS)
+        instants = fresh if own else self._instants(fresh)
         if self.ranked:
             instants = self._by_rank(instants)
         elif self.window.slide > 1:
             instants = instants.filter(pl.col(NTH) > 0)
         return instants.select(PART, PROGRESS)
+
+    def _instants(self, fresh: Batch) -> Batch:
+        found = fresh.group_by(PART, PROGRESS).agg(
+            pl.col(ROWS).sum(),
+            *(pl.col(p).first() for p in self.parts),
+            *([pl.col(NTH).max()] if NTH in fresh.columns else []),
+        )
+        return found.sort(PART, PROGRESS)
 
     def _by_rank(self, instants: Batch) -> Batch:
         """Those that hold a row whose rank is a multiple of the slide."""
@@ -124,7 +128,8 @@ class RowWindows(Released, ABC):
             instants = instants.join(total, on=list(self.parts), how="left", nulls_equal=True, maintain_order="left")
         else:
             instants = instants.with_columns(pl.lit(total[TOTAL][0]).alias(TOTAL))
-        upto = pl.col(ROWS).cum_sum().over(PART) + pl.col(TOTAL).fill_null(0)
+        upto = pl.col(ROWS).cum_sum()
+        upto = (upto.over(PART) if self.parts else upto) + pl.col(TOTAL).fill_null(0)
         ranked = instants.with_columns(upto.alias("@upto"))
         seen = ranked.group_by(*self.parts or [PART]).agg(pl.col(ROWS).sum().alias(TOTAL)).drop(PART, strict=False)
         self.counts.append(seen.with_columns(pl.lit(0, pl.Int64).alias(CHUNK)))
