@@ -170,3 +170,13 @@ def test_times_and_ranges_at_the_edge_of_64_bits(kind):
         times = [low, low + 1, -1, 0, high - 1, high]
         want = {w: sum(w - size < t <= w for t in times) for w in times}
         assert found[0] | found[1] == want, size
+
+
+@USING
+def test_a_late_row_can_be_the_last_of_its_group_in_a_block(using):
+    s = wr.stream(pl.DataFrame(schema={"t": pl.Int64, "k": pl.String}), progress="t", slack=0, name="s")
+    run = s.each_row(6, using=using).late("drop", generous=True).group_by("k").agg(n=wr.count()).run()
+    for rows in ([(1, "a"), (7, "b")], [(3, "a")], [(8, "b"), (9, "b")]):  # a window ends at 8: it holds the row at 3
+        run.push("s", pl.DataFrame(rows, schema=["t", "k"], orient="row"))
+    found = run.end().results().filter(pl.col("k") == "a").select("window_end", "n").sort("window_end").rows()
+    assert found == [(1, 1), (7, 1), (8, 1)]
