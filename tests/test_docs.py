@@ -242,7 +242,7 @@ def operator_files() -> list[Path]:
     for file in sorted((ROOT / "src/windrow/operators").glob("[!_]*.py")):
         module = importlib.import_module(f"windrow.operators.{file.stem}")
         own = [c for _, c in inspect.getmembers(module, inspect.isclass) if c.__module__ == module.__name__]
-        takes = [c for c in own if hasattr(c, "on_batch") and hasattr(c, "snapshot")]
+        takes = [c for c in own if hasattr(c, "on_batch") and hasattr(c, "snapshot") and not inspect.isabstract(c)]
         if any(not getattr(c, "_is_protocol", False) for c in takes):
             found.append(file)
     return found

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.aggregates import Partials, make
-from windrow.operators import Bucket, Wid
+from windrow.operators import Bins, Bucket, Instants, Wid
 from windrow.progress import Punctuation
-from windrow.windows import Landmark, Partitioned, Sliding, Tuple
+from windrow.windows import Landmark, Partitioned, SlideByTuple, Sliding, Tuple
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=60)
 TEN = 36_000  # 10:00:00 as seconds of the day: the example's min(ts)
@@ -149,3 +149,81 @@ def test_5_2_1_prints_the_band_of_q5_8_the_wrong_way_round():
 
 def test_our_band_is_what_q5_8_says_for_every_distance():
     assert all(our_band(1000, r) == q5_8_wants(1000, r) for r in range(700, 1300))
+
+
+class Figure67:
+    """The Aggregate operator of Fig. 6-7 for count, one tuple at a time, as printed but for what is put right."""
+
+    def __init__(self, size, end_bins_in_s, keeps_last_bin):
+        self.size, self.end_bins_in_s, self.keeps_last_bin = size, end_bins_in_s, keeps_last_bin
+        self.s, self.e = {}, {float("-inf"): 0}
+
+    def tuple(self, t):
+        for bins, bid in ((self.s, t), (self.s if self.end_bins_in_s else self.e, t + self.size)):
+            both = self.s | self.e
+            bins.setdefault(bid, both.get(bid, both[max(w for w in both if w <= bid)]))
+        for bins in (self.s, self.e):
+            bins |= {w: n + 1 for w, n in bins.items() if t <= w < t + self.size}
+
+    def punctuation(self, p):
+        out = {w: n for w, n in self.s.items() if w < p}
+        both = self.s | self.e
+        if self.keeps_last_bin:  # as the text does: it emits S1, S5 and S2, and discards S1 and S5
+            self.e[float("-inf")] = both[max(w for w in both if w < p)]
+        self.s = {w: n for w, n in self.s.items() if w >= p}
+        self.e = {w: n for w, n in self.e.items() if w >= p or w == float("-inf")}
+        return out
+
+
+def counts(figure, steps):
+    """What comes out of {"tuples": .., "punctuation": ..} steps, one dictionary for all of them."""
+    found = {}
+    for times, p in steps:
+        for t in times:
+            figure.tuple(t)
+        found |= figure.punctuation(p)
+    return found
+
+
+def by_bins(size, steps):
+    """The same by our operator."""
+    aggregates = Partials([make("count", "n", None, pl.Int64())])
+    bins = Bins(SlideByTuple(size), [], aggregates, pl.Int64())
+    found = {}
+    for times, p in steps:
+        bins.on_batch(0, *Instants([], aggregates).on_batch(0, pl.DataFrame({"@t": times}, schema={"@t": pl.Int64})))
+        for item in bins.on_punctuation(0, Punctuation(p)):
+            found |= {} if isinstance(item, Punctuation) else dict(item.select("window_end", "n").rows())
+    return found
+
+
+def by_extent(size, steps):
+    rows = [Tuple(t, i) for i, t in enumerate(t for times, _ in steps for t in times)]
+    window = SlideByTuple(size)
+    return {w: len(window.extent(w, rows)) for w in window.windows(rows)}
+
+
+def test_fig_6_7_adds_end_bins_to_s_which_releases_windows_that_end_at_no_tuple():
+    steps = [([10, 12], 30)]  # RANGE 5: the end bins are 15 and 17
+    printed = counts(Figure67(5, end_bins_in_s=True, keeps_last_bin=True), steps)
+    assert by_extent(5, steps) == {10: 1, 12: 2}
+    assert printed == {10: 1, 12: 2, 15: 1, 17: 0}
+    assert counts(Figure67(5, end_bins_in_s=False, keeps_last_bin=True), steps) == by_extent(5, steps)
+    assert by_bins(5, steps) == by_extent(5, steps)
+
+
+def test_fig_6_7_removes_the_last_bin_below_a_punctuation_from_which_the_next_bin_begins():
+    steps = [([10, 12], 13), ([14], 30)]  # the window that ends at 14 holds all three
+    printed = counts(Figure67(5, end_bins_in_s=False, keeps_last_bin=False), steps)
+    assert by_extent(5, steps) == {10: 1, 12: 2, 14: 3}
+    assert printed == {10: 1, 12: 2, 14: 1}
+    assert by_bins(5, steps) == by_extent(5, steps)
+
+
+@CHECK
+@given(st.integers(1, 8), st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=5))
+def test_fig_6_7_put_right_in_both_is_the_definition(size, batches):
+    steps = [([10 * i + t for t in times], 10 * (i + 1)) for i, times in enumerate(batches)]
+    steps = [(sorted(set(times), reverse=True), p) for times, p in steps]
+    figure = Figure67(size, end_bins_in_s=False, keeps_last_bin=True)
+    assert counts(figure, steps) == by_bins(size, steps) == by_extent(size, steps)

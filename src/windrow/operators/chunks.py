@@ -29,9 +29,10 @@ class Chunks:
     def append(self, frame: Batch) -> None:
         """Add partials; column ``@chunk`` says where."""
         for part in frame.partition_by(CHUNK, include_key=True):
-            self._push(int(part[CHUNK][0]), part.drop(CHUNK))
+            self.push(int(part[CHUNK][0]), part.drop(CHUNK))
 
-    def _push(self, chunk: int, frame: Batch) -> None:
+    def push(self, chunk: int, frame: Batch) -> None:
+        """Add partials to one chunk."""
         stack = self.stacks.setdefault(chunk, [])
         while stack and stack[-1].height < 2 * frame.height:
             frame = self.combine(pl.concat([stack.pop(), frame]))
@@ -43,7 +44,7 @@ class Chunks:
         """Put a frame in the place of all that a chunk holds."""
         self._dirty.update(f"{chunk}.{level}" for level in range(len(self.stacks.pop(chunk, ()))))
         if frame.height:
-            self._push(chunk, frame)
+            self.push(chunk, frame)
 
     def below(self, chunk: int) -> list[Batch]:
         """All frames of the chunks with a smaller number, oldest chunk first."""

@@ -37,7 +37,9 @@ def windows_of(group: Ints, first: Ints, last: Ints) -> tuple[Ints, Ints, Ints]:
     low = np.repeat(np.arange(len(group)), count)
     wid = np.repeat(begin, count) + np.arange(len(low)) - np.repeat(np.cumsum(count) - count, count)
     # The first partial of the group that begins later. Ranks instead of ids, so that no product overflows.
-    ranks = np.unique(first)
+    if group[0] == group[-1]:
+        return wid, low, np.searchsorted(first, wid, side="right")
+    ranks = np.sort(first)
     place = group * (len(ranks) + 1)
     high = np.searchsorted(
         place + np.searchsorted(ranks, first), place[low] + np.searchsorted(ranks, wid, side="right"), side="left"

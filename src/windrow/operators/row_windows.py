@@ -11,7 +11,7 @@ import polars as pl
 
 from windrow.aggregates import ROWS, Partials
 from windrow.aggregates.parts import Fold
-from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW, Chunks
+from windrow.operators.chunks import CHUNK, Chunks
 from windrow.operators.operator import PROGRESS, Batch, Item
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.released import Released, numbered
@@ -51,7 +51,6 @@ class RowWindows(Released, ABC):
         super().__init__(keys, aggregates, dtype, options)
         self.window = window
         self.parts = tuple(parts)
-        self.width = max(1, window.range // CHUNKS_PER_WINDOW)
         self.ranked = window.by == "rank" and window.slide > 1
         by = list(self.parts)
         self.counts = Chunks(lambda f: f.group_by(by).agg(pl.col(TOTAL).sum()) if by else f.select(pl.col(TOTAL).sum()))
@@ -67,9 +66,11 @@ class RowWindows(Released, ABC):
         """The results of the windows that end in [before, limit), and what is only of use to them forgotten."""
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        late = batch.filter(pl.col(PROGRESS) < self.closed)
+        if not batch.height:
+            return []
         side: list[Item] = []
-        if late.height:
+        if int(batch[PROGRESS].min()) < self.closed:  # type: ignore[arg-type]
+            late = batch.filter(pl.col(PROGRESS) < self.closed)
             wanted = self.closed - self.window.range if self.options.generous else self.closed - 1
             batch = batch.filter(pl.col(PROGRESS) > max(wanted, START))
             at = late[PROGRESS].to_numpy()
@@ -89,26 +90,33 @@ class RowWindows(Released, ABC):
     # -- windows -------------------------------------------------------------------------------------------------
     def numbered(self, rows: Batch) -> Batch:
         """Rows with the numbers of their group and of their part, sorted by group and progress value."""
+        if not self.keys:
+            zero = pl.lit(0, pl.UInt32)
+            return rows.sort(PROGRESS).with_columns(zero.alias(GROUP), zero.alias(PART))
         rows = numbered(rows, self.keys, GROUP)
-        if self.parts == self.keys:
-            rows = rows.with_columns(pl.col(GROUP).alias(PART))
-        else:
-            rows = numbered(rows, self.parts, PART)
+        own = self.parts == self.keys
+        rows = rows.with_columns(pl.col(GROUP).alias(PART)) if own else numbered(rows, self.parts, PART)
         return rows.sort(GROUP, PROGRESS)
 
     def ids(self, fresh: Batch) -> Batch:
-        """The windows that end at these rows, whose parts have numbers: ``@part`` and the end, in this order."""
-        instants = fresh.group_by(PART, PROGRESS).agg(
-            pl.col(ROWS).sum(),
-            *(pl.col(p).first() for p in self.parts),
-            pl.col(NTH).max() if NTH in fresh.columns else pl.lit(1).alias(NTH),
-        )
-        instants = instants.sort(PART, PROGRESS)
+        """The windows that end at these rows, numbered and in order: ``@part`` and the end, in this order."""
+        own = self.parts == self.keys  # then there is one row per part and instant already
+        if own and self.window.slide == 1:
+            return fresh.select(PART, PROGRESS)
+        instants = fresh if own else self._instants(fresh)
         if self.ranked:
             instants = self._by_rank(instants)
         elif self.window.slide > 1:
             instants = instants.filter(pl.col(NTH) > 0)
         return instants.select(PART, PROGRESS)
+
+    def _instants(self, fresh: Batch) -> Batch:
+        found = fresh.group_by(PART, PROGRESS).agg(
+            pl.col(ROWS).sum(),
+            *(pl.col(p).first() for p in self.parts),
+            *([pl.col(NTH).max()] if NTH in fresh.columns else []),
+        )
+        return found.sort(PART, PROGRESS)
 
     def _by_rank(self, instants: Batch) -> Batch:
         """Those that hold a row whose rank is a multiple of the slide."""
@@ -120,7 +128,8 @@ class RowWindows(Released, ABC):
             instants = instants.join(total, on=list(self.parts), how="left", nulls_equal=True, maintain_order="left")
         else:
             instants = instants.with_columns(pl.lit(total[TOTAL][0]).alias(TOTAL))
-        upto = pl.col(ROWS).cum_sum().over(PART) + pl.col(TOTAL).fill_null(0)
+        upto = pl.col(ROWS).cum_sum()
+        upto = (upto.over(PART) if self.parts else upto) + pl.col(TOTAL).fill_null(0)
         ranked = instants.with_columns(upto.alias("@upto"))
         seen = ranked.group_by(*self.parts or [PART]).agg(pl.col(ROWS).sum().alias(TOTAL)).drop(PART, strict=False)
         self.counts.append(seen.with_columns(pl.lit(0, pl.Int64).alias(CHUNK)))
@@ -148,7 +157,7 @@ def counted(group: Ints, times: Ints, of: Ints, at: Ints, side: Literal["left", 
     """How many of the pairs (group, time), which are sorted, are before (``of``, ``at``)."""
     if not len(group) or (group[0] == group[-1] == 0 and not of.any()):
         return np.searchsorted(times, at, side=side).astype(np.int64)
-    ranks = np.unique(times)  # ranks instead of times, so that no product overflows
+    ranks = np.sort(times)  # ranks instead of times, so that no product overflows
     width = len(ranks) + 1
     places = group * width + np.searchsorted(ranks, times)
     wanted = of * width + np.searchsorted(ranks, at, side=side)

@@ -6,19 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from windrow.aggregates import Failed
 from windrow.aggregates.objects import ObjectPart, objects
-from windrow.aggregates.parts import Array, Fold, NumberPart, Part
+from windrow.aggregates.parts import Array, Fold, NumberPart
 from windrow.windows.tuples import Ints
 
+LONG = 16  # entries in a segment, on average, from which on a call for each segment is faster than doubling
 Scanned = NumberPart | ObjectPart  # the other parts hold lists: a running merge would hold them n times over
-
-
-def scannable(part: Part) -> bool:
-    """Whether the running merges of n states are not much larger than the states."""
-    return isinstance(part, (NumberPart, ObjectPart))
 
 
 def scan(part: Scanned, state: Sequence[Array], segment: Ints) -> list[Array]:
@@ -100,8 +95,13 @@ def _fold(part: Fold, values: Array, segment: Ints) -> Array:
         before = np.concatenate([[0], running[begins[1:] - 1]])
         counts = np.diff(np.append(begins, len(values)))
         return np.asarray(running - np.repeat(before, counts))
-    expr = getattr(pl.col("v"), f"cum_{part.how}")().over("s")
-    return pl.DataFrame({"s": segment, "v": values}).select(expr)["v"].to_numpy()
+    ends = (lasts(segment) + 1).tolist()
+    if len(ends) * LONG > len(values):
+        return _doubling(part, [values], segment)[0]
+    found = np.empty_like(values)
+    for begin, end in zip([0, *ends[:-1]], ends, strict=True):
+        part.ufunc.accumulate(values[begin:end], out=found[begin:end])
+    return found
 
 
 def _doubling(part: NumberPart, state: Sequence[Array], segment: Ints) -> list[Array]:

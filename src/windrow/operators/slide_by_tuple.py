@@ -17,7 +17,7 @@ import polars as pl
 from windrow.aggregates import Partials
 from windrow.aggregates.objects import ObjectPart
 from windrow.aggregates.parts import Array, NumberPart
-from windrow.operators.chunks import CHUNK, Chunks
+from windrow.operators.chunks import CHUNKS_PER_WINDOW, Chunks
 from windrow.operators.operator import PROGRESS, Batch
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.ranges import concatenated, windows_of
@@ -30,6 +30,7 @@ from windrow.windows.tuples import Ints
 
 LAST = "@last"  # the last progress value of the group in the block
 KIND = "@kind"
+SHELF = 256  # suffixes in a chunk at least: smaller ones cost more than they free
 
 
 @dataclass
@@ -72,11 +73,12 @@ class SlidByTuple(RowWindows):
         parts: Sequence[str] = (),
     ) -> None:
         super().__init__(window, keys, aggregates, dtype, options, parts)
+        self.width = max(1, window.range // CHUNKS_PER_WINDOW)
         combine = self.chunks.combine
         live = lambda frame: combine(frame.filter(pl.col(PROGRESS) >= self.closed)).sort(PROGRESS)  # noqa: E731
         self.chunks = self.stores[""] = Chunks(live)
         self.block = self.stores["block/"] = Chunks(lambda frame: frame)
-        self.suffix = self.stores["suffix/"] = Chunks(lambda frame: frame.sort(PROGRESS))
+        self.suffix = self.stores["suffix/"] = Chunks(lambda frame: frame)
         self.back = self.stores["back/"] = Chunks(self._newest)
         self.front = self.stores["front/"] = Chunks(self._newest)
         self.scanned: list[Scanned] = [p for p in aggregates.parts if isinstance(p, (NumberPart, ObjectPart))]
@@ -86,12 +88,12 @@ class SlidByTuple(RowWindows):
         ]  # the running merges of lists are never needed: windows put the lists of their entries together
 
     def keep(self, batch: Batch) -> None:
-        late = batch.filter(pl.col(PROGRESS) < self.closed)
-        if late.height:
-            self._enter(late)
-            batch = batch.filter(pl.col(PROGRESS) >= self.closed)
-        if batch.height:
-            self.chunks.append(batch.sort(PROGRESS).with_columns(pl.lit(0, pl.Int64).alias(CHUNK)))
+        batch = batch.sort(PROGRESS)
+        late = int(np.searchsorted(batch[PROGRESS].to_numpy(), self.closed))
+        if late:
+            self._enter(batch[:late])
+        if late < batch.height:
+            self.chunks.push(0, batch[late:])
 
     # -- a promise -----------------------------------------------------------------------------------------------
     def release(self, before: int, limit: int) -> list[Batch]:
@@ -108,7 +110,7 @@ class SlidByTuple(RowWindows):
                 if name != "counts/":
                     store.free_below(BEYOND)
         else:
-            self._turn(rows, fresh, passed, limit, crossed=then > now)
+            self._turn(rows, fresh, passed, before, limit)
         return results or []
 
     def _due(self, before: int, limit: int) -> Batch | None:
@@ -121,9 +123,10 @@ class SlidByTuple(RowWindows):
             found.append(frame[low:high])
             rest.append(frame[high:])
             total += len(times)
+        found, rest = ([f for f in frames if f.height] for frames in (found, rest))
         if total and 2 * sum(f.height for f in rest) <= total:
-            self.chunks.replace(0, self.chunks.combine(pl.concat(rest)))
-        found = [f for f in found if f.height]
+            # A copy: a slice would hold the memory of all it was cut from.
+            self.chunks.replace(0, self.chunks.combine(pl.concat(rest or [frame[:0]])))
         by = (PROGRESS, *self.keys)
         return None if not found else found[0] if len(found) == 1 else self._combined(pl.concat(found), by)
 
@@ -131,28 +134,23 @@ class SlidByTuple(RowWindows):
         """The entries of the block before that windows in [before, limit) leave behind."""
         found = []
         low, high = before - self.window.range, limit - self.window.range
-        for chunk in sorted(self.suffix.stacks):
-            if chunk * self.width >= high:
-                break
-            for frame in self.suffix.stacks[chunk]:
-                first, last = np.searchsorted(frame[PROGRESS].to_numpy(), [max(low, START), max(high, START)]).tolist()
-                found.append(frame[first:last])
+        for frame in self.suffix.below(BEYOND):
+            first, last = np.searchsorted(frame[PROGRESS].to_numpy(), [max(low, START), max(high, START)]).tolist()
+            found += [frame[first:last]] if first < last else []
         return pl.concat(found) if found else None
 
     def _rows(self, fresh: Batch | None, passed: Batch | None, now: int, complete: bool) -> Rows | None:
         """``complete``: the block of the promise before ends, so its entries are needed and not only their merge."""
-        last = pl.col(PROGRESS).alias(LAST)
         entries = (self.block if complete else self.back).below(BEYOND)
         if complete and self.options.generous and entries:  # late ones may be at the instants of others
             entries = [self._combined(pl.concat(entries), (PROGRESS, *self.keys))]
         elif entries and not complete:
             entries = [self._near(self._newest(pl.concat(entries)), fresh)]
-        front = self.front.below(BEYOND)
-        front = [self._near(self._newest(pl.concat(front)), fresh)] if front else []
-        front += [passed] if passed is not None else []
         entries += [fresh] if fresh is not None else []
-        order = [*self.keys, PROGRESS, LAST, *self.aggregates.columns]
-        frames = [f.with_columns(last).select(order) for f in entries] + [f.select(order) for f in front]
+        frames = [pl.concat(entries).with_columns(pl.col(PROGRESS).alias(LAST))] if entries else []
+        if front := self.front.below(BEYOND):
+            frames.append(self._near(self._newest(pl.concat(front)), fresh))
+        frames += [passed] if passed is not None else []
         return self._scanned(self.numbered(pl.concat(frames)), now, complete) if frames else None
 
     def _near(self, merges: Batch, fresh: Batch | None) -> Batch:
@@ -223,10 +221,11 @@ class SlidByTuple(RowWindows):
         return {s.name: s for part_ in self.lists for s in concatenated(part_, entries, low, high)}
 
     # -- what is kept --------------------------------------------------------------------------------------------
-    def _turn(self, rows: Rows | None, fresh: Batch | None, passed: Batch | None, limit: int, crossed: bool) -> None:
+    def _turn(self, rows: Rows | None, fresh: Batch | None, passed: Batch | None, before: int, limit: int) -> None:
         """The state as it must be for windows from ``limit`` on."""
         block = limit // self.window.range
         needed = limit - self.window.range
+        crossed = block > before // self.window.range
         if crossed:
             passed = None
             for store in (self.block, self.back, self.front, self.suffix):
@@ -234,26 +233,35 @@ class SlidByTuple(RowWindows):
         if crossed and rows is not None:
             entries, totals = self._completed(rows, block - 1)
             self._put(self.front, totals, block)
-            passed = entries.filter(pl.col(PROGRESS) < needed)
-            rest = entries.filter(pl.col(PROGRESS) >= needed)
-            if rest.height:
-                self.suffix.append(rest.with_columns((pl.col(PROGRESS) // self.width).alias(CHUNK)))
+            before_needed = int(np.searchsorted(entries[PROGRESS].to_numpy(), max(needed, START)))
+            passed = entries[:before_needed]
+            self._shelve(entries[before_needed:])
         if passed is not None and passed.height:
-            self._put(self.front, self._newest(passed).with_columns(self.blank), block)
+            self._put(self.front, self._without_lists(self._newest(passed)), block)
         self.suffix.free_below(needed // self.width)
         if fresh is None or rows is None:
             return
-        self._put(self.block, fresh.filter(pl.col(PROGRESS) // self.window.range == block), block)
-        touched = np.flatnonzero(rows.times[lasts(rows.group)] >= self._first_of(fresh))
-        ends = lasts(rows.group)[touched]
-        self._put(self.back, self._states(rows, ends[rows.blocks[ends] == block], rows.prefix), block)
-
-    def _first_of(self, fresh: Batch) -> int:
-        return int(fresh[PROGRESS].min())  # type: ignore[arg-type]
+        if crossed:
+            fresh = fresh.filter(pl.col(PROGRESS) // self.window.range == block)
+        self._put(self.block, fresh, block)
+        ends = lasts(rows.group)
+        news = (rows.blocks[ends] == block) & (rows.times[ends] >= before)
+        self._put(self.back, self._states(rows, ends[news], rows.prefix), block)
 
     def _put(self, store: Chunks, frame: Batch, block: int) -> None:
         if frame.height:
-            store.append(frame.with_columns(pl.lit(block, pl.Int64).alias(CHUNK)))
+            store.push(block, frame)
+
+    def _shelve(self, entries: Batch) -> None:
+        """Put suffixes, by time, into chunks of whole slices that go one after the other; small slices together."""
+        slices = entries[PROGRESS].to_numpy() // self.width
+        begin, size = 0, max(SHELF, entries.height // CHUNKS_PER_WINDOW)
+        while begin < len(slices):
+            last = slices[min(begin + size, len(slices)) - 1]
+            end = int(np.searchsorted(slices, last, side="right"))
+            # Copied: a slice would hold the memory of all until the last one goes.
+            self.suffix.push(int(last), entries[np.arange(begin, end)])
+            begin = end
 
     def _newest(self, frame: Batch) -> Batch:
         """The last of each group, in the order in which they were put there."""
@@ -263,8 +271,11 @@ class SlidByTuple(RowWindows):
         """Keys and progress values of some rows, with other states; entries' lists left out."""
         places = rows.at[at]
         columns = [s for p, v in zip(self.scanned, state, strict=True) for s in p.series(picked(p, v, places))]
-        frame = rows.frame.select(PROGRESS, *self.keys)[at].hstack(columns).with_columns(self.blank)
+        frame = self._without_lists(rows.frame.select(PROGRESS, *self.keys)[at].hstack(columns))
         return frame.select(PROGRESS, *self.keys, *self.aggregates.columns)
+
+    def _without_lists(self, frame: Batch) -> Batch:
+        return frame.with_columns(self.blank) if self.blank else frame
 
     def _completed(self, rows: Rows, block: int) -> tuple[Batch, Batch]:
         """The entries of a complete block, each with the merge of those behind it, by time; and the merge of all."""
@@ -278,7 +289,7 @@ class SlidByTuple(RowWindows):
         for part, suffix in zip(self.scanned, rows.suffix, strict=True):
             columns += part.series(picked(part, suffix, behind))
         kept = rows.frame.select(PROGRESS, *self.keys, *(c for p in self.lists for c in p.columns))[at]
-        order = [PROGRESS, *self.keys, LAST, *self.aggregates.columns]
+        order = [PROGRESS, *self.keys, *self.aggregates.columns, LAST]
         totals = self._states(rows, at[ends[:-1]], rows.prefix).with_columns(pl.col(PROGRESS).alias(LAST))
         totals = totals.with_columns(pl.lit(START, pl.Int64).alias(PROGRESS)).select(order)
         return kept.hstack(columns).select(order).sort(PROGRESS), totals
@@ -291,7 +302,7 @@ class SlidByTuple(RowWindows):
         if current.height:
             self._put(self.block, current, block)
             older = [self._newest(pl.concat(held))] if (held := self.back.below(BEYOND)) else []
-            frame = self.numbered(pl.concat([*older, current.with_columns(self.blank)]))
+            frame = self.numbered(pl.concat([*older, self._without_lists(current)]))
             rows = self._scanned(frame.with_columns(pl.lit(START).alias(LAST)), block)
             self._put(self.back, self._states(rows, lasts(rows.group), rows.prefix), block)
         older_late = late.filter(pl.col(PROGRESS) // self.window.range == block - 1)
@@ -301,7 +312,7 @@ class SlidByTuple(RowWindows):
     def _enter_front(self, late: Batch, block: int) -> None:
         """Each suffix of a group also has the late entries behind it; each late entry becomes a place of its own."""
         kept = pl.col(PROGRESS) >= self.closed - self.window.range
-        order = [PROGRESS, *self.keys, LAST, *self.aggregates.columns, KIND]
+        order = [PROGRESS, *self.keys, *self.aggregates.columns, LAST, KIND]
         frames = [late.with_columns(pl.col(PROGRESS).alias(LAST), pl.lit(2).alias(KIND))]
         frames += [f.filter(kept).with_columns(pl.lit(1).alias(KIND)) for f in self.suffix.below(BEYOND)]
         if held := self.front.below(BEYOND):
@@ -327,8 +338,7 @@ class SlidByTuple(RowWindows):
         rows = rows.with_columns(*columns, pl.col(LAST).max().over(GROUP))
         self.suffix.free_below(BEYOND)
         self.front.free_below(BEYOND)
-        places = rows.filter(pl.col(KIND) > 0).select(order[:-1]).sort(PROGRESS)
-        self.suffix.append(places.with_columns((pl.col(PROGRESS) // self.width).alias(CHUNK)))
+        self._shelve(rows.filter(pl.col(KIND) > 0).select(order[:-1]).sort(PROGRESS))
         self._put(self.front, rows.filter(pl.col(KIND) == 0).select(order[:-1]), block)
 
     def wake_at(self) -> int | None:

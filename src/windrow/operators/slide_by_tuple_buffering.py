@@ -19,10 +19,10 @@ class BufferedByTuple(RowWindows):
     """The baseline of Li 6.1.5: the standard implementation, which materialises each window extent."""
 
     def keep(self, batch: Batch) -> None:
-        self.chunks.append(batch.with_columns((pl.col(PROGRESS) // self.width).alias(CHUNK)))
+        self.chunks.append(batch.with_columns((pl.col(PROGRESS) // self.window.range).alias(CHUNK)))
 
     def release(self, before: int, limit: int) -> list[Batch]:
-        frames = self.chunks.below(-(-limit // self.width) if limit != END else BEYOND)
+        frames = self.chunks.below(-(-limit // self.window.range) if limit != END else BEYOND)
         results: list[Batch] = []
         if frames:
             entries = self.chunks.combine(pl.concat(frames)).filter(
@@ -31,7 +31,7 @@ class BufferedByTuple(RowWindows):
             )
             results = self._windows(entries, before)
         needed = limit - self.window.range + 1  # the first row that a later window can hold
-        self.chunks.free_below(needed // self.width if limit != END else BEYOND)
+        self.chunks.free_below(needed // self.window.range if limit != END else BEYOND)
         return results
 
     def _windows(self, entries: Batch, before: int) -> list[Batch]:
@@ -53,7 +53,7 @@ class BufferedByTuple(RowWindows):
         first = self.chunks.first()
         if first is None:
             return None
-        wakes = [(first + 1) * self.width + self.window.range - 1]
+        wakes = [(first + 1) * self.window.range + self.window.range - 1]
         for chunk in sorted(self.chunks.stacks):
             at = pl.concat([frame[PROGRESS] for frame in self.chunks.stacks[chunk]])
             live = at.filter(at >= self.closed).min()

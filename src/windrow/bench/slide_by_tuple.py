@@ -1,0 +1,133 @@
+"""slide-by-tuple: what a tuple costs as RANGE grows, by blocks, bins and buffering (Li 6.1.4, future work there)."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from windrow.bench.experiment import Experiment, Outcome
+from windrow.language import functions as wr
+from windrow.language.builder import Stream, stream
+
+STEP = 30  # milliseconds between two tuples, so that RANGE 5 minutes holds 10,000 tuples
+RANGES = (100, 1_000, 10_000)  # tuples in a window
+FAR = 100_000  # and in the full run, but for buffering, which would take minutes
+DISORDER = 0.1  # the share of tuples that come late, by at most SLACK milliseconds
+SLACK = 100 * STEP
+BATCH = 5_000
+KEYS = 50
+ALGORITHMS = ("blocks", "bins", "buffering")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of the table: an algorithm, how many tuples a window holds, and what else differs from the default."""
+
+    using: str
+    tuples: int
+    every: int = 1
+    by: Literal["rank", "row_num"] = "rank"
+    disorder: float = DISORDER
+    partitioned: bool = False
+    suffix: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"us_per_tuple_{self.using}_{self.tuples}{self.suffix}"
+
+
+VARIANTS = [
+    Case("blocks", RANGES[-1], every=100, suffix="_every_100_by_rank"),
+    Case("blocks", RANGES[-1], every=100, by="row_num", suffix="_every_100_by_row_num"),
+    Case("blocks", RANGES[-1], disorder=0.0, suffix="_in_order"),
+    Case("blocks", RANGES[-1], disorder=1.0, suffix="_all_out_of_order"),
+    Case("blocks", RANGES[-1], partitioned=True, suffix="_partitioned"),
+]
+
+
+def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
+    """Microseconds of one process per tuple, after the first RANGE, median of several runs in turn."""
+    cases = [Case(using, tuples) for tuples in RANGES for using in ALGORITHMS] + VARIANTS
+    if not quick:
+        slow = [Case(using, RANGES[-1], every=100, suffix="_every_100_by_rank") for using in ALGORITHMS[1:]]
+        cases += [*slow, *(Case(using, FAR) for using in ALGORITHMS[:2])]
+    times: dict[str, list[float]] = {case.name: [] for case in cases}
+    rounds = 3 if quick else 7
+    spent(Case("blocks", 100), 5 * BATCH)  # warm
+    for turn in range(rounds):
+        for i, case in enumerate(cases):
+            say(f"{case.using}, {case.tuples} tuples per window", (turn + i / len(cases)) / rounds)
+            times[case.name].append(spent(case, rows_of(case, quick)))
+    figures = {name: round(1e6 * statistics.median(each), 3) for name, each in times.items()}
+    growth = {
+        u: figures[f"us_per_tuple_{u}_{RANGES[-1]}"] / figures[f"us_per_tuple_{u}_{RANGES[0]}"] for u in ALGORITHMS
+    }
+    figures["growth_100x"] = round(growth["blocks"], 2)
+    figures |= {f"growth_100x_{using}": round(growth[using], 2) for using in ALGORITHMS[1:]}
+    last = {using: figures[f"us_per_tuple_{using}_{RANGES[-1]}"] for using in ALGORITHMS}
+    holds = {
+        "blocks: a tuple costs at most twice as much with 100 times the RANGE": growth["blocks"] <= 2,
+        "blocks below bins at the largest RANGE": last["blocks"] < last["bins"],
+        "blocks below buffering at the largest RANGE": last["blocks"] < last["buffering"],
+        "buffering grows with RANGE more than blocks": growth["buffering"] > growth["blocks"],
+    }
+    return Outcome(figures, holds, lambda figure: _plot(figure, figures))
+
+
+def rows_of(case: Case, quick: bool) -> int:
+    """How many tuples are timed: fewer where a tuple costs more."""
+    fast = case.using == "blocks"
+    return BATCH * ((12 if quick else 40) if fast else (2 if quick else 8))
+
+
+def spent(case: Case, timed: int) -> float:
+    """Seconds per tuple, for ``timed`` tuples after a RANGE of them, and a block more, has come."""
+    before = -(-2 * case.tuples // BATCH) * BATCH
+    data = generate(before + timed, case.disorder)
+    running = query(case, data).run()
+    running.push("s", data[:before])
+    running.results()
+    began = time.perf_counter()
+    for start in range(before, data.height, BATCH):
+        running.push("s", data[start : start + BATCH])
+        running.results()
+    return (time.perf_counter() - began) / timed
+
+
+def query(case: Case, data: pl.DataFrame) -> Stream:
+    """The mean, the greatest and the number of the values in the last RANGE, at every n-th tuple."""
+    source = stream(data.clear(), progress="t", slack=SLACK, row_num="n", name="s")
+    parts = ["k"] if case.partitioned else []
+    windows = source.each_row(case.tuples * STEP, case.every, by=case.by, partition_by=parts, using=case.using)
+    return windows.agg(n=wr.count(), mean=wr.avg("x"), top=wr.max("x"))
+
+
+def generate(rows: int, disorder: float) -> pl.DataFrame:
+    """Tuples in order of arrival: some of them late, by any part of the slack."""
+    rng = np.random.default_rng(1)
+    at = np.arange(rows) * STEP
+    delay = np.where(rng.random(rows) < disorder, rng.integers(0, SLACK, rows), 0)
+    order = np.argsort(at + delay, kind="stable")
+    values, keys = rng.normal(size=rows), rng.integers(0, KEYS, rows)
+    return pl.DataFrame({"t": at[order], "n": np.arange(rows), "k": keys[order], "x": values[order]})
+
+
+def _plot(figure: Any, figures: dict[str, float]) -> None:
+    ranges, variants = figure.subplots(1, 2)
+    for using in ALGORITHMS:
+        known = [r for r in (*RANGES, FAR) if f"us_per_tuple_{using}_{r}" in figures]
+        ranges.plot(known, [figures[f"us_per_tuple_{using}_{r}"] for r in known], marker="o", label=using)
+    ranges.set(xscale="log", yscale="log", xlabel="tuples in a window", ylabel="microseconds per tuple")
+    ranges.legend()
+    names = [case.suffix[1:].replace("_", " ") for case in VARIANTS]
+    variants.barh(names[::-1], [figures[case.name] for case in VARIANTS[::-1]])
+    variants.set(xlabel="microseconds per tuple", title=f"blocks, {RANGES[-1]:,} tuples in a window")
+
+
+SLIDE_BY_TUPLE = Experiment("slide-by-tuple", "Li 6.1.4: windows back from every n-th tuple, cost as RANGE grows", run)
