@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -41,7 +42,7 @@ def claims(figures: dict[str, float]) -> dict[str, bool]:
     late = {s: figures[f"latency_s_{named('consistent', s)}"] for s in SLACKS}
     exact = [late[s] for s in SLACKS if error[s]["consistent"] == 0]
     short = [s for s in SLACKS if error[s]["consistent"] > 0]
-    steps = list(zip(SLACKS, SLACKS[1:], strict=False))  # noqa: RUF007
+    steps = list(pairwise(SLACKS))
     return {
         "punctuation has no error, and every slack without error has a higher latency": (
             figures["error_punctuation"] == 0 and all(figures["latency_s_punctuation"] < x for x in exact)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -43,11 +44,9 @@ def claims(figures: dict[str, float]) -> dict[str, bool]:
             point[0] <= e and point[1] <= x and point != (e, x) for e, x in points
         )
         exact = [i for i, (e, _) in enumerate(points) if e == 0]
-        best = min(exact, key=lambda i: points[i][1], default=None)  # type: ignore[arg-type]
+        best = min(exact, key=lambda i: points[i][1], default=None)
         holds[f"one {policy} slack is optimal: the least without wrong answers, and latency grows above it"] = (
-            best is not None
-            and best == exact[0] > 0
-            and all(points[a][1] < points[b][1] for a, b in zip(exact, exact[1:], strict=False))  # noqa: RUF007
+            best is not None and best == exact[0] > 0 and all(points[a][1] < points[b][1] for a, b in pairwise(exact))
         )
     return holds
 

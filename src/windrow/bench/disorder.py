@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,8 @@ def by_slack(rows: pl.DataFrame, windows: Windows, slack: int, policy: str) -> p
     """The windows that slack releases: ``window_end``, ``r`` and ``released``, the arrival that released it."""
     promised = (np.maximum.accumulate(rows["t"].to_numpy()) - slack) // windows.slide
     s = stream(rows.clear().drop("arrival"), progress="t", slack=slack, name="s")
-    return _fed(windows.query(s, policy), rows, np.flatnonzero(np.diff(promised) > 0) + 2)
+    more = np.diff(promised, prepend=promised[0] - 1) > 0
+    return _fed(windows.query(s, policy), rows, np.flatnonzero(more) + 1)
 
 
 def by_punctuation(rows: pl.DataFrame, windows: Windows) -> pl.DataFrame:
@@ -86,7 +88,7 @@ def _fed(query: Stream, data: pl.DataFrame, cuts: Ints) -> pl.DataFrame:
 
 def _between(cuts: Ints, height: int) -> Iterator[tuple[int, int]]:
     edges = np.unique(np.concatenate([[0], cuts, [height]])).tolist()
-    yield from zip(edges[:-1], edges[1:], strict=True)
+    yield from pairwise(edges)
 
 
 def latency(found: pl.DataFrame) -> float:
