@@ -3,11 +3,12 @@
 import base64
 import json
 import re
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from windrow.bench import Experiment, Outcome
+from windrow.bench import EXPERIMENTS, Experiment, Outcome
 from windrow.cli import app
 from windrow.cli import bench as command
 
@@ -66,3 +67,9 @@ def test_one_experiment_leaves_its_files_and_a_json_line_and_no_page(invoke):
 def test_the_list_names_the_figure_of_the_paper(invoke):
     result, _folder = invoke([made("good", {}, "Li 6-11")], "--list")
     assert re.search(r"good\s+Li 6-11\s+about", result.output)
+
+
+def test_the_page_of_experiments_lists_them_all():
+    text = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text()
+    for name, experiment in EXPERIMENTS.items():
+        assert f"| {name} | `windrow bench {name}` | {experiment.paper} |" in text
