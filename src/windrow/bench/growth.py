@@ -46,7 +46,7 @@ def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
         figures[f"results_{what}_{value}"] = results
         figures[f"us_each_{what}_{value}"] = round(seconds / (rows + results) * 1e6, 4)
         figures[f"state_kib_{what}_{value}"] = round(state / 1024)
-    for shards, per_second in on_spark(rows, say).items():
+    for shards, per_second in on_spark(rows // 2, say).items():
         figures[f"rows_per_s_shards_{shards}"] = round(per_second)
         figures[f"us_each_shards_{shards}"] = round(1e6 / per_second, 4)
     return Outcome(figures, claims(figures), lambda figure: _plot(figure, figures))
@@ -88,14 +88,14 @@ def on_spark(rows: int, say: Callable[[str, float], None]) -> dict[int, float]:
 
     folder = Path(tempfile.mkdtemp(prefix="windrow-bench-"))
     try:
-        write_files(folder / "warm", 20_000, files=2)
+        write_files(folder / "few", 20_000, files=2)
         write_files(folder / "data", rows * FILES, files=FILES)
         spark = session("windrow-bench", log=folder / "spark.log")
         schema = spark.read.parquet(str(folder / "data")).schema
         found = {}
         for i, (name, shards) in enumerate([("warm", SHARDS[-1]), *((str(s), s) for s in SHARDS)]):
             say(f"Spark, shards: {shards}", 0.6 + 0.4 * i / (len(SHARDS) + 1))
-            source = folder / ("warm" if name == "warm" else "data")
+            source = folder / ("few" if name == "warm" else "data")
             files = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(source))
             windowed = stream(files, progress="ts", slack="3 seconds").window("10 minutes", "1 minute")
             grouped = windowed.group_by("src_ip").agg(n=count(), longest=greatest("len"))
@@ -130,17 +130,20 @@ def claims(figures: dict[str, float]) -> dict[str, bool]:
 
 
 def _plot(figure: Any, figures: dict[str, float]) -> None:
-    (cost, state) = figure.subplots(1, 2)
-    for what, values in (("groups", GROUPS), ("disorder", DISORDER), ("shards", SHARDS)):
-        label = {"groups": "groups", "disorder": "disorder in s", "shards": "shards (Spark, per row)"}[what]
-        xs = [max(v, 0.1) for v in values]  # 0 has no place on a logarithmic axis
-        cost.plot(xs, [figures[f"us_each_{what}_{v}"] for v in values], marker="o", label=label)
+    curves = (("groups", GROUPS), ("disorder", DISORDER), ("shards", SHARDS))
+    labels = {"groups": "groups", "disorder": "disorder in seconds", "shards": "shards (Spark)"}
+    for axes, (what, values) in zip(figure.subplots(1, 3, width_ratios=[3, 3, 1]), curves, strict=True):
+        places = range(len(values))
+        axes.plot(places, [figures[f"us_each_{what}_{v}"] for v in values], marker="o", color="C0")
+        axes.set_xticks(places, [f"{v:,}" for v in values], rotation=45)
+        axes.set(xlabel=labels[what], ylim=(0, None))
         if what != "shards":
-            state.plot(xs, [figures[f"state_kib_{what}_{v}"] for v in values], marker="o", label=label)
-    cost.set(xscale="log", yscale="log", xlabel="groups, seconds (0 drawn at 0.1), shards")
-    cost.set(ylabel="microseconds per row and result")
-    state.set(xscale="log", yscale="log", xlabel="groups, seconds", ylabel="greatest state in KiB")
-    cost.legend()
+            beside = axes.twinx()
+            beside.plot(places, [figures[f"state_kib_{what}_{v}"] for v in values], marker="s", ls="--", color="C1")
+            beside.set(yscale="log")
+            if what == "disorder":
+                beside.set_ylabel("greatest state in KiB (dashed)", color="C1")
+    figure.axes[0].set_ylabel("microseconds per row and result; shards: per row", color="C0")
 
 
 GROWTH = Experiment("growth", "cost and state as groups, disorder and shards grow", run)
