@@ -131,7 +131,7 @@ def claims(figures: dict[str, float]) -> dict[str, bool]:
 
 def _plot(figure: Any, figures: dict[str, float]) -> None:
     curves = (("groups", GROUPS), ("disorder", DISORDER), ("shards", SHARDS))
-    labels = {"groups": "groups", "disorder": "disorder in seconds", "shards": "shards (Spark)"}
+    labels = {"groups": "groups", "disorder": "disorder in seconds", "shards": "shards"}
     for axes, (what, values) in zip(figure.subplots(1, 3, width_ratios=[3, 3, 1]), curves, strict=True):
         places = range(len(values))
         axes.plot(places, [figures[f"us_each_{what}_{v}"] for v in values], marker="o", color="C0")
@@ -143,7 +143,7 @@ def _plot(figure: Any, figures: dict[str, float]) -> None:
             beside.set(yscale="log")
             if what == "disorder":
                 beside.set_ylabel("greatest state in KiB (dashed)", color="C1")
-    figure.axes[0].set_ylabel("microseconds per row and result; shards: per row", color="C0")
+    figure.axes[0].set_ylabel("µs per row and result (shards: per row, on Spark)", color="C0")
 
 
 GROWTH = Experiment("growth", "cost and state as groups, disorder and shards grow", run)
