@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from windrow.aggregates import parts
 from windrow.aggregates.parts import Fold, Moments
 from windrow.operators import slide as sliding
 from windrow.operators.slide import slide
@@ -45,6 +46,18 @@ def test_folds_equal_the_loop(how, shape, seed):
     (found,) = slide(part, [values], length, step)
     assert found.tolist() == [w[0].tolist() for w in naive(part, [values], length, step)]
     assert found.dtype == values.dtype
+
+
+@pytest.mark.parametrize("how", FOLDS)
+@settings(CHECK, max_examples=30)
+@given(shape=shapes(), seed=st.integers(0, 2**32))
+def test_running_merges_of_wide_rows_give_the_same(how, shape, seed):
+    panes, groups, length, step = shape
+    values = np.random.default_rng(seed).integers(-1000, 1000, (panes, groups))
+    expected = slide(FOLDS[how], [values], length, step)[0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "WIDE", 1)
+        assert slide(FOLDS[how], [values], length, step)[0].tolist() == expected.tolist()
 
 
 @CHECK

@@ -25,6 +25,8 @@ ROWS = "@rows"  # the state column that counts tuples, in every partial: tells p
 INT64 = pl.Int64()
 LIMB = 1 << 32  # integer sums are kept as two limbs, so that no intermediate overflows below 2**31 rows
 
+WIDE = 1000  # numbers side by side from which on a step at a time beats NumPy's accumulate, which jumps from row to row
+
 
 class Part(ABC):
     """Some state columns that are merged together. Merging is associative and commutative.
@@ -139,7 +141,15 @@ class Fold(NumberPart):
         np.subtract(state[0], gone[0], out=state[0])
 
     def accumulate(self, state: Sequence[Array], axis: int) -> list[Array]:
-        return [self.ufunc.accumulate(state[0], axis=axis)]
+        (values,) = state
+        if values.size < WIDE * values.shape[axis]:
+            return [self.ufunc.accumulate(values, axis=axis)]
+        running = np.empty_like(values)
+        steps, given = np.moveaxis(running, axis, 0), np.moveaxis(values, axis, 0)
+        steps[0] = given[0]
+        for i in range(1, len(given)):
+            self.ufunc(steps[i - 1], given[i], out=steps[i])
+        return [running]
 
 
 @dataclass(frozen=True)

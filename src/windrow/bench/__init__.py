@@ -1,10 +1,25 @@
 """Benchmarks and the papers' experiments, one file each. EXPERIMENTS lists them by name."""
 
+from windrow.bench.agg_limit import AGG_LIMIT
+from windrow.bench.band_disorder import BAND_DISORDER
+from windrow.bench.block_disorder import BLOCK_DISORDER
 from windrow.bench.experiment import Experiment, Outcome
+from windrow.bench.growth import GROWTH
 from windrow.bench.slide_by_tuple import SLIDE_BY_TUPLE
 from windrow.bench.spark_sliding import SPARK_SLIDING
 from windrow.bench.window_types import WINDOW_TYPES
 
-EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (SLIDE_BY_TUPLE, SPARK_SLIDING, WINDOW_TYPES)}
+EXPERIMENTS: dict[str, Experiment] = {
+    e.name: e
+    for e in (
+        SPARK_SLIDING,
+        WINDOW_TYPES,
+        AGG_LIMIT,
+        GROWTH,
+        BAND_DISORDER,
+        BLOCK_DISORDER,
+        SLIDE_BY_TUPLE,
+    )
+}
 
 __all__ = ["EXPERIMENTS", "Experiment", "Outcome"]

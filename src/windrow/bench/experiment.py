@@ -18,8 +18,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Experiment:
-    """``run(quick, say)`` does it; ``say(text, done)`` reports progress as a share between 0 and 1."""
+    """``run(quick, say)`` does it; ``say(text, done)`` reports progress as a share between 0 and 1.
+
+    ``paper`` is the figure that it reproduces.
+    """
 
     name: str
     about: str
     run: Callable[[bool, Callable[[str, float], None]], Outcome]
+    paper: str = "ours"

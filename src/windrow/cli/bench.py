@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from windrow.bench import EXPERIMENTS, Experiment, Outcome
+from windrow.bench.gallery import write_gallery
 from windrow.errors import QueryError, listing
 
 
@@ -26,13 +27,19 @@ def bench(
     """Measure. Exit code 1 if a claim does not hold."""
     if list_all or name is None:
         for experiment in EXPERIMENTS.values():
-            typer.echo(f"{experiment.name:<20} {experiment.about}")
+            typer.echo(f"{experiment.name:<20} {experiment.paper:<16} {experiment.about}")
         return
     if name != "all" and name not in EXPERIMENTS:
         raise QueryError(f"there is no experiment {name!r}; there are: {listing(EXPERIMENTS)}, all")
     chosen = list(EXPERIMENTS.values()) if name == "all" else [EXPERIMENTS[name]]
-    results = [_run(experiment, quick, as_json, out) for experiment in chosen]
-    if not all(all(outcome.holds.values()) for outcome in results):
+    hold = True
+    for done, experiment in enumerate(chosen):
+        hold = all(_run(experiment, quick, as_json, out).holds.values()) and hold
+        if name == "all":  # after each one, so that it is there even if a later one fails
+            page = write_gallery(chosen[: done + 1], out)
+    if name == "all":
+        typer.echo(f"gallery: {page}", err=True)
+    if not hold:
         raise typer.Exit(1)
 
 
