@@ -28,8 +28,8 @@ class Chunks:
 
     def append(self, frame: Batch) -> None:
         """Add partials; column ``@chunk`` says where."""
-        for part in frame.partition_by(CHUNK, include_key=True):
-            self._push(int(part[CHUNK][0]), part.drop(CHUNK))
+        for (chunk,), part in frame.partition_by(CHUNK, include_key=False, as_dict=True).items():
+            self._push(int(chunk), part)
 
     def _push(self, chunk: int, frame: Batch) -> None:
         stack = self.stacks.setdefault(chunk, [])
