@@ -104,7 +104,7 @@ class AdaptWid(Wid):
     def _at_once(self, rows: Batch) -> None:
         if not rows.height:
             return
-        with locating(self.place):
+        with locating(self.place):  # by both ends: rows from the buffer have lost the windows that are released
             self.put(self.aggregates.lift(rows, [FIRST, LAST, *self.keys]))
 
     # -- the choice ----------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ class RowBuffer:
         self.aggregates = aggregates
         # Whole panes: no window begins inside a slice, so that what is past can be freed at once.
         self.width = window.pane * max(1, window.range // window.pane // CHUNKS_PER_WINDOW)
-        self.chunks = Chunks(pl.DataFrame.rechunk)
+        self.chunks = Chunks(pl.DataFrame.rechunk, together=True)
 
     def add(self, rows: Batch) -> None:
         """Keep rows that have an open window."""
