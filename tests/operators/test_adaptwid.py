@@ -1,5 +1,7 @@
 """AdaptWID: the results are those of the model whatever group is held which way; and each is held the cheaper way."""
 
+from itertools import pairwise
+
 import polars as pl
 import pytest
 from harness import COUNTS, KEYS, WINDOWS, Run, careless, check_keys, check_promises, check_replay, check_wake, truthful
@@ -190,7 +192,7 @@ def switches(back, volumes):
             run.take(rows([t] * (volume // 4 + (t % 4 < volume % 4))))
             run.promise(t)
             seen.append(eager(run) == {"a"})
-    return sum(a != b for a, b in zip(seen, seen[1:], strict=False))
+    return sum(a != b for a, b in pairwise(seen))
 
 
 def test_a_volume_around_the_threshold_does_not_make_a_group_oscillate():
@@ -245,7 +247,9 @@ def test_a_source_that_lags_makes_rows_the_cheaper_way():
 def test_skewed_groups_take_no_more_than_the_smaller_of_eager_and_lazy(query, name):
     steps = arrivals(query, SMALL[name], rows=4000, windows=2)
     feed = Bucket(query.window)
-    taken = {way: drive(feed, query.operator(way), steps, sizes=True) for way in ("eager", "lazy", "adapt", "adaptpaned")}
+    taken = {
+        way: drive(feed, query.operator(way), steps, sizes=True) for way in ("eager", "lazy", "adapt", "adaptpaned")
+    }
     least = min(taken["eager"].bytes, taken["lazy"].bytes)
     assert taken["adapt"].bytes <= 1.05 * least
     assert taken["adaptpaned"].bytes <= 1.05 * least

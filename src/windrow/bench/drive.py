@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -34,23 +34,22 @@ def drive(feed: Operator, operator: Operator, steps: Iterable[Step], sizes: bool
     """Feed rows and promises, one batch after another. ``sizes``: look at the state after each call, untimed."""
     cost = Cost()
     for rows, promised in steps:
-        cost.seconds += _call(feed.on_batch(0, rows), operator, cost)[0]
+        _timed(cost, operator, lambda batch=rows: feed.on_batch(0, batch))  # type: ignore[misc]
         cost.bytes = max(cost.bytes, operator.state_bytes() if sizes else 0)
-        seconds, results = _call(feed.on_punctuation(0, Punctuation(promised)), operator, cost)
-        cost.seconds += seconds
-        if results:
-            cost.promises.append(seconds)
+        before, began = cost.results, cost.seconds
+        _timed(cost, operator, lambda value=promised: feed.on_punctuation(0, Punctuation(value)))  # type: ignore[misc]
+        if cost.results > before:
+            cost.promises.append(cost.seconds - began)
         cost.bytes = max(cost.bytes, operator.state_bytes() if sizes else 0)
     return cost
 
 
-def _call(items: Iterable[Item], operator: Operator, cost: Cost) -> tuple[float, int]:
+def _timed(cost: Cost, operator: Operator, fed: Callable[[], list[Item]]) -> None:
     began = time.process_time()
-    results = 0
-    for item in items:
+    for item in fed():
         if isinstance(item, pl.DataFrame):
             operator.on_batch(0, item)
         elif isinstance(item, Punctuation):
-            results += sum(r.height for r in operator.on_punctuation(0, item) if isinstance(r, pl.DataFrame))
-    cost.results += results
-    return time.process_time() - began, results
+            released = operator.on_punctuation(0, item)
+            cost.results += sum(r.height for r in released if isinstance(r, pl.DataFrame))
+    cost.seconds += time.process_time() - began

@@ -36,7 +36,7 @@ WAYS: dict[str, Callable[..., Operator]] = {"wid": Wid, "buffering": Buffering}
 class Scan(Stateless):
     """Takes rows and does nothing: what remains is the cost of the stream."""
 
-    def on_batch(self, port: int, batch: pl.DataFrame) -> list[Any]:
+    def on_batch(self, port: int, batch: pl.DataFrame) -> list[Any]:  # noqa: ARG002
         return []
 
 

@@ -20,7 +20,7 @@ class Chunks:
     merged. So a frame is rewritten O(log n) times, a chunk has O(log n) frames, and a batch that touches a large
     chunk with a few rows writes a few rows.
 
-    ``together``: ``combine`` leaves a column ``@chunk`` alone, so that the frames of many chunks are merged by one call.
+    ``together``: ``combine`` leaves a column ``@chunk`` alone, so that frames of many chunks are merged by one call.
     """
 
     def __init__(self, combine: Callable[[Batch], Batch], together: bool = False) -> None:
