@@ -1,6 +1,7 @@
 """Paned-WID: panes merged as windows close; results, lateness, promises, state and wake-up against the model."""
 
 import datetime as dt
+import math
 
 import numpy as np
 import polars as pl
@@ -8,6 +9,7 @@ import pytest
 from harness import (
     COUNTS,
     KEYS,
+    KINDS,
     SCHEMA,
     SPECS,
     WINDOWS,
@@ -237,6 +239,15 @@ def test_the_variance_of_one_value_does_not_depend_on_the_panes_beside_it(value)
         frame, _ = run.promise(END)
         results.append(frame["v"].to_list())
     assert repr(results[0]) == repr(results[1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_group_that_is_nan_is_a_group_when_there_is_no_other(kind):
+    run = Run(kind, Sliding(4, 2), specs=COUNTS, schema={**SCHEMA, "k": pl.Float64()})
+    run.take([{"@t": 0, "k": math.nan, "x": 1, "f": None}])
+    run.take([{"@t": 1, "k": math.nan, "x": 1, "f": None}])
+    frame, _ = run.promise(END)
+    assert sorted(frame.select("window_end", "n").rows()) == [(2, 2), (4, 2)]
 
 
 def test_all_aggregates_are_checked():
