@@ -3,7 +3,19 @@
 from contextlib import contextmanager
 
 import pytest
-from harness import COUNTS, KEYS, WINDOWS, Run, careless, check_keys, check_promises, check_replay, check_wake, truthful
+from harness import (
+    COUNTS,
+    KEYS,
+    LONG,
+    WINDOWS,
+    Run,
+    careless,
+    check_keys,
+    check_promises,
+    check_replay,
+    check_wake,
+    truthful,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -54,6 +66,14 @@ def test_the_promise_on_window_ends_is_true_and_the_strongest(window, steps, siz
 @given(WINDOWS, truthful(), PARTIAL)
 def test_wake_at_is_the_smallest_promise_that_releases_something(window, steps, size):
     with sized(size):
+        check_wake("adaptpaned", window, steps)
+
+
+@CHECK
+@given(LONG, truthful(), PARTIAL)
+def test_with_slices_of_several_panes(window, steps, size):
+    with sized(size):
+        check_replay("adaptpaned", window, steps)
         check_wake("adaptpaned", window, steps)
 
 

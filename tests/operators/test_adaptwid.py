@@ -4,7 +4,19 @@ from itertools import pairwise
 
 import polars as pl
 import pytest
-from harness import COUNTS, KEYS, WINDOWS, Run, careless, check_keys, check_promises, check_replay, check_wake, truthful
+from harness import (
+    COUNTS,
+    KEYS,
+    LONG,
+    WINDOWS,
+    Run,
+    careless,
+    check_keys,
+    check_promises,
+    check_replay,
+    check_wake,
+    truthful,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -99,6 +111,14 @@ def test_wake_at_is_the_smallest_promise_that_releases_something(window, steps, 
         check_wake("adaptwid", window, steps)
 
 
+@CHECK
+@given(LONG, truthful(), ROWS_FOR_EAGER, BACK)
+def test_with_chunks_of_several_windows(window, steps, threshold, back):
+    with Forced(threshold, back):
+        check_replay("adaptwid", window, steps)
+        check_wake("adaptwid", window, steps)
+
+
 @pytest.mark.parametrize("threshold", [0.5, 100])
 @pytest.mark.parametrize(("dtype", "keys"), KEYS)
 def test_keys_of_any_type_null_and_nan_are_groups(dtype, keys, threshold):
@@ -150,6 +170,7 @@ def test_rows_that_become_partials_count_only_in_open_windows():
         assert run.results(2) == {(w, ("a",)): {"n": 2, "s": 2} for w in (0, 1)}
         run.take(rows([2]))
         assert eager(run) == {"a"}
+        assert held(run) == (0, 4)
         found = run.results(END)
     assert {w: r["n"] for (w, _), r in found.items()} == {2: 3, 3: 3, 4: 1, 5: 1}
 
@@ -215,6 +236,16 @@ def test_the_duration_of_an_extent_is_from_its_first_row_to_the_promise_that_com
     run.take(rows([40]))
     run.promise(45)  # [35, 45) began when the low watermark was 15
     assert run.operator.duration == 40 - 15
+
+
+def test_a_window_counts_as_the_last_complete_one_only_once():
+    run = Run("adaptwid", Sliding(64, 1), specs=COUNTS)
+    run.promise(0)
+    run.take(rows([0]))
+    run.promise(64)
+    run.take(rows([500]))
+    run.promise(65)  # closes nothing that has begun
+    assert run.operator.duration == 64
 
 
 def stalled(inputs, lag):

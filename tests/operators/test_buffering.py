@@ -3,7 +3,19 @@
 import numpy as np
 import polars as pl
 import pytest
-from harness import COUNTS, KEYS, WINDOWS, Run, careless, check_keys, check_promises, check_replay, check_wake, truthful
+from harness import (
+    COUNTS,
+    KEYS,
+    LONG,
+    WINDOWS,
+    Run,
+    careless,
+    check_keys,
+    check_promises,
+    check_replay,
+    check_wake,
+    truthful,
+)
 from hypothesis import given, settings
 
 import windrow as wr
@@ -50,6 +62,16 @@ def test_the_promise_on_window_ends_is_true_and_the_strongest(window, steps):
 @given(WINDOWS, truthful())
 def test_wake_at_is_the_smallest_promise_that_releases_something(window, steps):
     check_wake("buffering", window, steps)
+
+
+@CHECK
+@given(LONG, truthful())
+def test_wake_at_with_slices_of_several_panes(window, steps):
+    check_wake("buffering", window, steps)
+
+
+def test_a_slice_that_holds_nothing_of_an_open_window_is_freed_when_it_is_past():
+    check_wake("buffering", Sliding(48, 1), [([{"@t": 0, "k": "a", "x": 1, "f": None}], False), (48, False)])
 
 
 @settings(CHECK, max_examples=25)

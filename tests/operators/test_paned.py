@@ -10,6 +10,7 @@ from harness import (
     COUNTS,
     KEYS,
     KINDS,
+    LONG,
     SCHEMA,
     SPECS,
     WINDOWS,
@@ -31,10 +32,6 @@ from windrow.progress import END, START
 from windrow.windows import Sliding, Tuple
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=60)
-# Long enough for chunks of several panes.
-LONG = st.builds(
-    Sliding, range=st.integers(32, 100), slide=st.sampled_from([1, 2, 3, 7, 150]), origin=st.integers(-5, 5)
-)
 
 
 @CHECK

@@ -75,7 +75,7 @@ class SlidingAggregate(Released, ABC):
         first, last = self.window.wids_array(batch[PROGRESS].to_numpy())
         tagged = batch.with_columns(pl.Series(FIRST, first), pl.Series(LAST, last))
         tagged = tagged if self.window.slide <= self.window.range else tagged.filter(pl.Series(first < last))
-        if not (first < self.closed).any():
+        if not ((first < self.closed) & (first < last)).any():
             return tagged, []
         late = tagged.filter(pl.col(FIRST) < self.closed)
         kept = tagged.filter((pl.col(LAST) > self.closed) if self.options.generous else (pl.col(FIRST) >= self.closed))
