@@ -175,6 +175,17 @@ def test_rows_that_become_partials_count_only_in_open_windows():
     assert {w: r["n"] for (w, _), r in found.items()} == {2: 3, 3: 3, 4: 1, 5: 1}
 
 
+def test_rows_that_become_partials_end_in_different_windows():
+    with Forced(6.5):
+        run = Run("adaptwid", Sliding(8, 1), specs=COUNTS)
+        run.take(rows(range(6)))
+        run.results(6)
+        run.take(rows([6]))
+        assert held(run) == (0, 8)
+        found = run.results(END)
+    assert {w: r["n"] for (w, _), r in found.items()} == {w: 7 if w == 6 else 14 - w for w in range(6, 14)}
+
+
 def test_a_group_that_thins_out_is_in_transition_and_then_lazy():
     with Forced(3) as forced:
         run = Run("adaptwid", Sliding(4, 1), specs=COUNTS)
@@ -240,11 +251,11 @@ def test_the_duration_of_an_extent_is_from_its_first_row_to_the_promise_that_com
 
 def test_a_window_counts_as_the_last_complete_one_only_once():
     run = Run("adaptwid", Sliding(64, 1), specs=COUNTS)
-    run.promise(0)
-    run.take(rows([0]))
-    run.promise(64)
+    run.promise(-2)
+    run.take(rows([-2]))
+    run.promise(62)  # window 61 was the last that had begun, and is still in a chunk with 62 and 63
     run.take(rows([500]))
-    run.promise(65)  # closes nothing that has begun
+    run.promise(63)
     assert run.operator.duration == 64
 
 
