@@ -52,7 +52,8 @@ def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
             say(f"SLIDE {slide}, batches of {batch}", (BATCHES.index(batch) + i / len(slides)) / len(BATCHES))
             some = steps if slide > 4 else steps[: len(steps) // 4]
             results = set()
-            for _ in range(runs):  # in turn, so that what slows the machine slows both
+            # More where a run is short; in turn, so that what slows the machine slows both.
+            for _ in range(runs if slide < 100 else 4 * runs):
                 for way in WAYS:
                     cost = drive(Bucket(Sliding(RANGE, slide)), operator(way, slide), some)
                     micros = 1e6 * cost.seconds / (batch * len(some))
