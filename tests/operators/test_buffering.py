@@ -20,6 +20,7 @@ from hypothesis import given, settings
 
 import windrow as wr
 from windrow.operators import rowbuffer
+from windrow.planner import ALGORITHMS
 from windrow.progress import END, START
 from windrow.windows import Sliding
 
@@ -141,7 +142,7 @@ def test_a_promise_about_one_group_releases_nothing():
 @pytest.mark.parametrize(
     "refused", [lambda w: w.emit_early(3), lambda w: w.late("revise", keep=9), lambda w: w.with_empty()]
 )
-@pytest.mark.parametrize("using", ["wid", "buffering"])
+@pytest.mark.parametrize("using", ALGORITHMS[1:])
 def test_what_needs_panes_is_refused_when_the_query_is_planned(using, refused):
     s = wr.stream(pl.DataFrame({"t": np.arange(3)}), progress="t")
     with pytest.raises(wr.PlanError, match=f"'{using}' keeps no panes"):
