@@ -115,6 +115,17 @@ def test_every_algorithm_can_be_forced_and_gives_the_same():
         assert query.collect().height == 6
 
 
+def test_windows_of_rows_take_an_algorithm_and_partitions_do_not():
+    numbered = wr.stream([{"t": t, "n": t, "k": "a"} for t in range(9)], progress="t", row_num="n")
+    wanted = numbered.rows(4, 2).agg(n=wr.count()).collect().sort("window_end")
+    for using in ALGORITHMS:
+        query = numbered.rows(4, 2, using=using).agg(n=wr.count())
+        assert using in query.explain()
+        assert query.collect().sort("window_end").equals(wanted)
+    with pytest.raises(wr.QueryError, match="only one algorithm"):
+        numbered.rows(4, 2, partition_by="k", using="wid")
+
+
 def test_values_that_are_no_progress_values_are_set_aside_with_a_reason():
     rows = [{"t": 1}, {"t": "broken"}, {"t": None}, {"t": 2}]
     stream = wr.stream(rows, progress="t")

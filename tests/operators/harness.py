@@ -25,6 +25,10 @@ KINDS = {"wid": Wid, "paned": Paned, "buffering": Buffering, "adaptwid": AdaptWi
 COUNTS = (("n", "count", None), ("s", "sum", "x"))
 
 WINDOWS = st.builds(Sliding, range=st.integers(1, 20), slide=st.integers(1, 25), origin=st.integers(-5, 5))
+# Long enough for chunks of several panes.
+LONG = st.builds(
+    Sliding, range=st.integers(32, 100), slide=st.sampled_from([1, 2, 3, 7, 150]), origin=st.integers(-5, 5)
+)
 ROWS = st.fixed_dictionaries(
     {
         "@t": st.integers(-25, 25),

@@ -3,11 +3,24 @@
 import numpy as np
 import polars as pl
 import pytest
-from harness import COUNTS, KEYS, WINDOWS, Run, careless, check_keys, check_promises, check_replay, check_wake, truthful
+from harness import (
+    COUNTS,
+    KEYS,
+    LONG,
+    WINDOWS,
+    Run,
+    careless,
+    check_keys,
+    check_promises,
+    check_replay,
+    check_wake,
+    truthful,
+)
 from hypothesis import given, settings
 
 import windrow as wr
 from windrow.operators import rowbuffer
+from windrow.planner import ALGORITHMS
 from windrow.progress import END, START
 from windrow.windows import Sliding
 
@@ -50,6 +63,16 @@ def test_the_promise_on_window_ends_is_true_and_the_strongest(window, steps):
 @given(WINDOWS, truthful())
 def test_wake_at_is_the_smallest_promise_that_releases_something(window, steps):
     check_wake("buffering", window, steps)
+
+
+@CHECK
+@given(LONG, truthful())
+def test_wake_at_with_slices_of_several_panes(window, steps):
+    check_wake("buffering", window, steps)
+
+
+def test_a_slice_that_holds_nothing_of_an_open_window_is_freed_when_it_is_past():
+    check_wake("buffering", Sliding(48, 1), [([{"@t": 0, "k": "a", "x": 1, "f": None}], False), (48, False)])
 
 
 @settings(CHECK, max_examples=25)
@@ -119,7 +142,7 @@ def test_a_promise_about_one_group_releases_nothing():
 @pytest.mark.parametrize(
     "refused", [lambda w: w.emit_early(3), lambda w: w.late("revise", keep=9), lambda w: w.with_empty()]
 )
-@pytest.mark.parametrize("using", ["wid", "buffering"])
+@pytest.mark.parametrize("using", ALGORITHMS[1:])
 def test_what_needs_panes_is_refused_when_the_query_is_planned(using, refused):
     s = wr.stream(pl.DataFrame({"t": np.arange(3)}), progress="t")
     with pytest.raises(wr.PlanError, match=f"'{using}' cannot run this query"):

@@ -1,6 +1,7 @@
 """Paned-WID: panes merged as windows close; results, lateness, promises, state and wake-up against the model."""
 
 import datetime as dt
+import math
 
 import numpy as np
 import polars as pl
@@ -8,6 +9,8 @@ import pytest
 from harness import (
     COUNTS,
     KEYS,
+    KINDS,
+    LONG,
     SCHEMA,
     SPECS,
     WINDOWS,
@@ -30,10 +33,6 @@ from windrow.progress import END, START, Punctuation
 from windrow.windows import Sliding, Tuple
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=60)
-# Long enough for chunks of several panes.
-LONG = st.builds(
-    Sliding, range=st.integers(32, 100), slide=st.sampled_from([1, 2, 3, 7, 150]), origin=st.integers(-5, 5)
-)
 
 
 @CHECK
@@ -238,6 +237,15 @@ def test_the_variance_of_one_value_does_not_depend_on_the_panes_beside_it(value)
         frame, _ = run.promise(END)
         results.append(frame["v"].to_list())
     assert repr(results[0]) == repr(results[1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_group_that_is_nan_is_a_group_when_there_is_no_other(kind):
+    run = Run(kind, Sliding(4, 2), specs=COUNTS, schema={**SCHEMA, "k": pl.Float64()})
+    run.take([{"@t": 0, "k": math.nan, "x": 1, "f": None}])
+    run.take([{"@t": 1, "k": math.nan, "x": 1, "f": None}])
+    frame, _ = run.promise(END)
+    assert sorted(frame.select("window_end", "n").rows()) == [(2, 2), (4, 2)]
 
 
 def test_all_aggregates_are_checked():

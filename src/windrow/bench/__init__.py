@@ -1,12 +1,15 @@
 """Benchmarks and the papers' experiments, one file each. EXPERIMENTS lists them by name."""
 
+from windrow.bench.adaptwid import ADAPTWID
 from windrow.bench.agg_limit import AGG_LIMIT
 from windrow.bench.band_disorder import BAND_DISORDER
 from windrow.bench.block_disorder import BLOCK_DISORDER
 from windrow.bench.experiment import Experiment, Outcome
 from windrow.bench.growth import GROWTH
+from windrow.bench.panes import PANES
 from windrow.bench.slide_by_tuple import SLIDE_BY_TUPLE
 from windrow.bench.spark_sliding import SPARK_SLIDING
+from windrow.bench.wid_vs_buffering import WID_VS_BUFFERING
 from windrow.bench.window_types import WINDOW_TYPES
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -16,8 +19,11 @@ EXPERIMENTS: dict[str, Experiment] = {
         WINDOW_TYPES,
         AGG_LIMIT,
         GROWTH,
+        WID_VS_BUFFERING,
         BAND_DISORDER,
         BLOCK_DISORDER,
+        PANES,
+        ADAPTWID,
         SLIDE_BY_TUPLE,
     )
 }

@@ -290,8 +290,17 @@ class Stream:
         shape = Landmark(length(slide, dtype, "slide"), 0 if origin is None else value(origin, dtype, "origin"))
         return Windowed(self, shape, options=_zoned(time_zone))
 
-    def rows(self, range: int, slide: int | None = None, *, partition_by: str | Sequence[str] = ()) -> Windowed:
+    def rows(
+        self,
+        range: int,
+        slide: int | None = None,
+        *,
+        partition_by: str | Sequence[str] = (),
+        using: str | None = None,
+    ) -> Windowed:
         """The last ``range`` rows by arrival, every ``slide`` rows; or those of every partition for itself.
+
+        ``using`` forces a physical algorithm, as for ``window``; partitions have only one.
 
         >>> rows = [{"t": 9, "n": 0}, {"t": 7, "n": 1}, {"t": 8, "n": 2}]
         >>> numbered = stream(rows, progress="t", row_num="n")
@@ -301,8 +310,10 @@ class Stream:
         size = length(range, pl.Int64(), "range")
         step = size if slide is None else length(slide, pl.Int64(), "slide")
         parts = self._keys([partition_by] if isinstance(partition_by, str) else partition_by)
+        if parts and using is not None:
+            raise QueryError(f"rows of partitions have only one algorithm: leave out using={using!r}")
         shape = Partitioned(size, step) if parts else RowSliding(size, step)
-        return Windowed(self, shape, keys=parts, parts=tuple(n for n, _ in parts))
+        return Windowed(self, shape, using, keys=parts, parts=tuple(n for n, _ in parts))
 
     def each_row(
         self,

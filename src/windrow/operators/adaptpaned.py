@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from windrow.operators.chunks import CHUNK
 from windrow.operators.operator import PANE, PROGRESS, Batch, Item
 from windrow.operators.paned import Paned
 from windrow.operators.released import locating
-from windrow.operators.rowbuffer import N, RowBuffer, among, partial_bytes, volumes
+from windrow.operators.rowbuffer import N, RowBuffer, among, partial_bytes, split, volumes
 from windrow.progress import START
 
-RECOUNT = 32  # rows are counted by group again when a 32nd of them are new: counting costs each row a constant
+RECOUNT = 16  # rows are counted by group again when a 16th of them are new: counting costs each row a constant
 UNCOUNTED = "uncounted"
 
 
@@ -32,10 +33,10 @@ class AdaptPaned(Paned):
         kept, side = self.rows_on_time(batch)
         if kept.height:
             kept = self._tagged(kept)
-            dense = among(kept, self._partials_near(kept), [PANE, *self.keys])
-            self._at_once(kept.filter(dense))
-            self.rows.add(kept.filter(~dense).drop(PANE))
-            self.marks[UNCOUNTED] = max(0, self.marks[UNCOUNTED]) + int((~dense).sum())
+            dense, sparse = split(kept, self._partials_near(kept), [PANE, *self.keys])
+            self._at_once(dense)
+            self.rows.add(sparse.drop(PANE))
+            self.marks[UNCOUNTED] = max(0, self.marks[UNCOUNTED]) + sparse.height
             if self.marks[UNCOUNTED] * RECOUNT >= self.rows.height:
                 self._merge_dense()
         return side
@@ -46,11 +47,13 @@ class AdaptPaned(Paned):
     def _partials_near(self, kept: Batch) -> Batch:
         """The panes that are partials, of the time slices that some rows are in."""
         by = [PANE, *self.keys]
-        slices = kept.select((pl.col(PANE) // self.width).unique()).to_series()
-        frames = [frame.select(by) for chunk in slices for frame in self.chunks.stacks.get(chunk, [])]
-        return pl.concat(frames) if frames else pl.DataFrame()
+        slices = np.unique(kept[PANE].to_numpy() // self.width).tolist()
+        frames = [frame for chunk in slices for frame in self.chunks.stacks.get(chunk, [])]
+        return pl.concat(frames).select(by) if frames else pl.DataFrame()
 
     def _at_once(self, rows: Batch) -> None:
+        if not rows.height:
+            return
         with locating(self.place):
             partials = self.aggregates.lift(rows, [PANE, *self.keys])
         self.chunks.append(partials.with_columns((pl.col(PANE) // self.width).alias(CHUNK)))

@@ -10,12 +10,12 @@ import polars as pl
 from windrow.aggregates import ROWS, Partials
 from windrow.aggregates.parts import Fold
 from windrow.operators.bucket import FIRST, LAST
-from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW, Chunks
+from windrow.operators.chunks import CHUNK, Chunks
 from windrow.operators.operator import PROGRESS, WID, Batch, Item
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.ranges import windows_of
 from windrow.operators.released import locating
-from windrow.operators.rowbuffer import N, RowBuffer, among, partial_bytes, volumes
+from windrow.operators.rowbuffer import INPUT, N, RowBuffer, among, partial_bytes, split, volumes
 from windrow.operators.watch import Watch
 from windrow.operators.wid import Wid
 from windrow.progress import END, START, Punctuation
@@ -24,7 +24,8 @@ from windrow.windows import Sliding
 EAGER = "@eager"  # of a partial: whether new rows of its group are aggregated at once; if not, it is in transition
 LOW = "@low"  # the low watermark when the first row of a window came
 BACK = 0.8  # a group is lazy again only this far below the volume at which it became eager, so that none oscillates
-RECOUNT = 32  # rows are counted by group again when a 32nd of them are new: counting costs each row a constant
+RECOUNT = 16  # rows are counted by group again when a 16th of them are new: counting costs each row a constant
+LOOKS = 4  # how many times per RANGE eager groups are looked at: partials that stay for too long are gone after RANGE
 WED, UNCOUNTED, LOOKED, ROW_BYTES = "wed", "uncounted", "looked", "row_bytes"
 
 
@@ -63,45 +64,47 @@ class AdaptWid(Wid):
             kept = kept.with_columns(pl.max_horizontal(FIRST, pl.lit(self.closed)).alias(FIRST))
             self.watch.note(self.marks, kept)
             self._begin(kept)
-            eager = among(kept, self._eager_among(kept), self.keys)
-            self._at_once(kept.filter(eager))
-            self.rows.add(kept.filter(~eager))
-            self.marks[UNCOUNTED] = max(0, self.marks[UNCOUNTED]) + int((~eager).sum())
+            eager, lazy = split(kept.drop(INPUT, strict=False), self._eager_among(kept), self.keys)
+            self.rows.add(lazy)
+            self.marks[UNCOUNTED] = max(0, self.marks[UNCOUNTED]) + lazy.height
             if self.marks[UNCOUNTED] * RECOUNT >= self.rows.height:
-                self._to_eager()
+                dense = self._dense()
+                eager = eager if dense is None else pl.concat([eager, dense.select(eager.columns)])
+            self._at_once(eager)
         return side
 
     def _begin(self, kept: Batch) -> None:
         """Note the low watermark for the windows whose first row this is."""
         first, last = (np.sort(kept[c].to_numpy()) for c in (FIRST, LAST))
         wids, _, _ = windows_of(np.zeros(len(first), np.int64), first, last)
-        fresh = pl.DataFrame({WID: wids}).with_columns((pl.col(WID) // self.width).alias(CHUNK))
-        held = [frame.select(WID) for stack in self.starts.stacks.values() for frame in stack]
-        if held:
-            fresh = fresh.join(pl.concat(held), on=WID, how="anti")
-        if fresh.height:
+        held = [frame[WID].to_numpy() for stack in self.starts.stacks.values() for frame in stack]
+        fresh = np.setdiff1d(wids, np.concatenate(held)) if held else wids
+        if len(fresh):
             # Before the first promise nothing is known but that no extent is open for less than RANGE.
-            least = (pl.col(WID) + 1) * self.window.slide + self.window.origin - self.window.range
-            low = least if self.closed == START else pl.lit(self.window.end(self.closed - 1), pl.Int64)
-            self.starts.append(fresh.select(WID, low.alias(LOW), CHUNK))
+            known = self.closed != START
+            low = np.full(len(fresh), self.ends(np.array([self.closed - 1]))[0] if known else 0)
+            low = low if known else self.ends(fresh) - self.window.range
+            self.starts.append(pl.DataFrame({WID: fresh, LOW: low, CHUNK: fresh // self.width}))
 
-    def eager(self) -> Batch:
+    def eager(self) -> pl.LazyFrame | None:
         """The partials of open windows whose groups are eager."""
         frames = [frame for stack in self.chunks.stacks.values() for frame in stack]
-        here = [frame.filter(pl.col(EAGER), pl.col(WID) >= self.closed) for frame in frames]
-        return pl.concat(here) if here else self.aggregates.empty(pl.DataFrame()).clear()
+        return pl.concat(frames).lazy().filter(pl.col(EAGER), pl.col(WID) >= self.closed) if frames else None
 
     def _eager_among(self, kept: Batch) -> Batch:
-        """The eager groups that some rows are of: a look at all partials, but only the keys of these rows are put
-        into a hash table."""
+        """The eager groups that some rows are of: a look at all partials, but in a hash table are only these rows."""
         eager = self.eager()
-        if not self.keys or not eager.height:
-            return eager
-        wanted = kept.select(self.keys).unique()
-        return eager.select(self.keys).join(wanted, on=self.keys, how="semi", nulls_equal=True)
+        if eager is None:
+            return pl.DataFrame()
+        if not self.keys:
+            return eager.select(ROWS).collect()
+        rows = kept.lazy().select(self.keys)
+        return eager.select(self.keys).join(rows, on=self.keys, how="semi", nulls_equal=True).unique().collect()
 
     def _at_once(self, rows: Batch) -> None:
-        with locating(self.place):
+        if not rows.height:
+            return
+        with locating(self.place):  # by both ends: rows from the buffer have lost the windows that are released
             self.put(self.aggregates.lift(rows, [FIRST, LAST, *self.keys]))
 
     # -- the choice ----------------------------------------------------------------------------------------------
@@ -118,22 +121,22 @@ class AdaptWid(Wid):
         open_windows = max(1.0, self.duration / self.window.slide)
         return partial * open_windows / (max(1, self.marks[ROW_BYTES]) / 1000)
 
-    def _to_eager(self) -> None:
-        """The rows of dense groups become partials. The buffer holds exactly what lazy aggregation would (Eq. 6.7):
+    def _dense(self) -> Batch | None:
+        """The rows of groups that are to be eager now. The buffer holds exactly what lazy aggregation would (Eq. 6.7):
         what a lagging source has not brought is not in it, and need not be subtracted."""
         self.marks[UNCOUNTED] = 0
         rows = self.rows.rows()
         if rows is None:
-            return
+            return None
         dense = volumes(rows, self.keys).filter(pl.col(N) > self.threshold(rows))
         if not dense.height:
-            return
+            return None
         chosen = among(rows, dense, self.keys)
         turned = rows.filter(chosen)
+        self.rows.keep(~chosen)
         first, last = self.window.wids_array(turned[PROGRESS].to_numpy())
         tagged = turned.with_columns(pl.Series(FIRST, first.clip(min=self.closed)), pl.Series(LAST, last))
-        self._at_once(tagged.filter(pl.col(FIRST) < pl.col(LAST)))
-        self.rows.keep(~chosen)
+        return tagged.filter(pl.col(FIRST) < pl.col(LAST))
 
     def _to_lazy(self, released: Batch) -> None:
         """Mark the partials of eager groups that are no longer dense.
@@ -141,19 +144,21 @@ class AdaptWid(Wid):
         The volume of an eager group is that of its fullest window, released ones included, scaled from RANGE to the
         duration of an extent (so no counter per partial is needed), less what lagging sources would not have brought.
         """
-        if self.closed - self.marks[LOOKED] < self.window.range // self.window.slide // CHUNKS_PER_WINDOW:
+        if self.closed - self.marks[LOOKED] < self.window.range // self.window.slide // LOOKS:
             return
         self.marks[LOOKED] = self.closed
         groups = self.eager()
-        if not groups.height:
+        if groups is None:
             return
-        columns = [WID, *self.keys, ROWS]
-        known = pl.concat([groups.select(columns), released.filter(among(released, groups, self.keys)).select(columns)])
-        full = known.group_by(WID, *self.keys).agg(pl.col(ROWS).sum())
+        by, columns = [*self.keys], [WID, *self.keys, ROWS]
+        here = released.lazy().select(columns)
+        if by:
+            here = here.join(groups.select(by), on=by, how="semi", nulls_equal=True)
+        full = pl.concat([groups.select(columns), here]).group_by(WID, *by).agg(pl.col(ROWS).sum())
         most = pl.col(ROWS).max()
-        full = full.group_by(self.keys).agg(most) if self.keys else full.select(most)
+        eager = (full.group_by(by).agg(most) if by else full.select(most)).collect()
         arrived = self.watch.arrived(self.marks, self.duration) * self.duration / self.window.range
-        thin = full.filter(pl.col(ROWS) * arrived < BACK * self.threshold(groups))
+        thin = eager.filter(pl.col(ROWS) * arrived < BACK * self.threshold(eager))
         if thin.height:
             self._mark(thin)
 

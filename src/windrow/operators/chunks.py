@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import polars as pl
 
 from windrow.operators.operator import Batch, Changes, State
@@ -18,27 +19,46 @@ class Chunks:
     A new frame is pushed; while the frame below the top is not at least twice as large as the top, the two are
     merged. So a frame is rewritten O(log n) times, a chunk has O(log n) frames, and a batch that touches a large
     chunk with a few rows writes a few rows.
+
+    ``together``: ``combine`` leaves a column ``@chunk`` alone, so that frames of many chunks are merged by one call.
     """
 
-    def __init__(self, combine: Callable[[Batch], Batch]) -> None:
+    def __init__(self, combine: Callable[[Batch], Batch], together: bool = False) -> None:
         self.combine = combine
+        self.together = together
         self.stacks: dict[int, list[Batch]] = {}
         self._dirty: set[str] = set()
         self._stored: set[str] = set()
 
     def append(self, frame: Batch) -> None:
         """Add partials; column ``@chunk`` says where."""
-        for part in frame.partition_by(CHUNK, include_key=True):
-            self.push(int(part[CHUNK][0]), part.drop(CHUNK))
+        parts = _by_chunk(frame)
+        while self.together and len(parts) > 1:
+            small = [c for c in parts if (stack := self.stacks.get(c)) and stack[-1].height < 2 * parts[c].height]
+            if len(small) < 2:
+                break
+            frames = [f for c in small for f in (self._pop(c), parts.pop(c))]
+            self._push_all(parts)
+            place = pl.Series(CHUNK, np.repeat(np.repeat(small, 2), [f.height for f in frames]))
+            parts = _by_chunk(self.combine(pl.concat(frames).with_columns(place)))
+        self._push_all(parts)
+
+    def _push_all(self, parts: dict[int, Batch]) -> None:
+        for chunk, part in parts.items():
+            self.push(chunk, part)
 
     def push(self, chunk: int, frame: Batch) -> None:
         """Add partials to one chunk."""
         stack = self.stacks.setdefault(chunk, [])
         while stack and stack[-1].height < 2 * frame.height:
-            frame = self.combine(pl.concat([stack.pop(), frame]))
-            self._dirty.add(f"{chunk}.{len(stack) + 1}")
+            frame = self.combine(pl.concat([self._pop(chunk), frame]))
         self._dirty.add(f"{chunk}.{len(stack)}")
         stack.append(frame)
+
+    def _pop(self, chunk: int) -> Batch:
+        stack = self.stacks[chunk]
+        self._dirty.add(f"{chunk}.{len(stack) - 1}")
+        return stack.pop()
 
     def replace(self, chunk: int, frame: Batch) -> None:
         """Put a frame in the place of all that a chunk holds."""
@@ -89,6 +109,11 @@ class Chunks:
         for chunk, stack in self.stacks.items():
             for level, frame in enumerate(stack):
                 yield f"{chunk}.{level}", frame
+
+
+def _by_chunk(frame: Batch) -> dict[int, Batch]:
+    parts = frame.partition_by(CHUNK, include_key=False, as_dict=True)
+    return {int(chunk): part for (chunk,), part in parts.items()}
 
 
 def _place(name: str) -> tuple[int, int]:

@@ -11,7 +11,7 @@ import polars as pl
 
 from windrow.aggregates import ROWS, Failed, Partials
 from windrow.errors import LateError, ResultError
-from windrow.operators.chunks import Chunks
+from windrow.operators.chunks import CHUNK, Chunks
 from windrow.operators.clock import Bounds
 from windrow.operators.operator import Batch, Changes, Item, Side, State
 from windrow.operators.options import PLAIN, Options
@@ -75,7 +75,7 @@ class Released:
         self.marks: dict[str, int] = {"value": START}
         self._saved = dict(self.marks)
         by = (self.chunk_by, *keys)
-        self.chunks = Chunks(lambda frame: self._combined(frame, by))
+        self.chunks = Chunks(lambda f: self._combined(f, (CHUNK, *by) if CHUNK in f.columns else by), together=True)
         self.stores: dict[str, Chunks] = {"": self.chunks}
 
     # -- progress ------------------------------------------------------------------------------------------------

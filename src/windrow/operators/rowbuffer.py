@@ -31,7 +31,7 @@ class RowBuffer:
         self.aggregates = aggregates
         # Whole panes: no window begins inside a slice, so that what is past can be freed at once.
         self.width = window.pane * max(1, window.range // window.pane // CHUNKS_PER_WINDOW)
-        self.chunks = Chunks(pl.DataFrame.rechunk)
+        self.chunks = Chunks(pl.DataFrame.rechunk, together=True)
 
     def add(self, rows: Batch) -> None:
         """Keep rows that have an open window."""
@@ -121,14 +121,21 @@ def volumes(rows: Batch, by: Sequence[str]) -> Batch:
     return rows.group_by(by).agg(count) if by else rows.select(count)
 
 
-def among(frame: Batch, groups: Batch, by: Sequence[str]) -> pl.Series:
-    """Which rows of a frame are of one of some groups. Without keys all rows are of the same group."""
+def split(frame: Batch, groups: Batch, by: Sequence[str]) -> tuple[Batch, Batch]:
+    """The rows of some groups, and all others. Without keys all rows are of the same group."""
     if not by or not groups.height:
-        return pl.repeat(groups.height > 0, frame.height, dtype=pl.Boolean, eager=True)
-    numbers = frame.select(by).with_row_index(N)
-    found = numbers.join(groups.select(by), on=list(by), how="semi", nulls_equal=True)
+        return (frame, frame.clear()) if groups.height else (frame.clear(), frame)
+    inside = frame.join(groups, on=list(by), how="semi", nulls_equal=True)
+    if inside.height in (0, frame.height):
+        return (inside, frame) if not inside.height else (frame, frame.clear())
+    return inside, frame.join(groups, on=list(by), how="anti", nulls_equal=True)
+
+
+def among(frame: Batch, groups: Batch, by: Sequence[str]) -> pl.Series:
+    """Which rows of a frame are of some groups."""
+    inside, _ = split(frame.select(by).with_row_index(N), groups, by)
     mask = np.zeros(frame.height, bool)
-    mask[found[N].to_numpy()] = True
+    mask[inside[N].to_numpy()] = True
     return pl.Series(mask)
 
 

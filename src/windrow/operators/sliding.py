@@ -73,10 +73,11 @@ class SlidingAggregate(Released, ABC):
     def rows_on_time(self, batch: Batch) -> tuple[Batch, list[Item]]:
         """The rows that still count, with their window ids, and the items for late ones. Rows in gaps are neither."""
         first, last = self.window.wids_array(batch[PROGRESS].to_numpy())
-        tagged = batch.with_columns(pl.Series(FIRST, first), pl.Series(LAST, last)).filter(pl.Series(first < last))
-        late = tagged.filter(pl.col(FIRST) < self.closed)
-        if not late.height:
+        tagged = batch.with_columns(pl.Series(FIRST, first), pl.Series(LAST, last))
+        tagged = tagged if self.window.slide <= self.window.range else tagged.filter(pl.Series(first < last))
+        if not ((first < self.closed) & (first < last)).any():
             return tagged, []
+        late = tagged.filter(pl.col(FIRST) < self.closed)
         kept = tagged.filter((pl.col(LAST) > self.closed) if self.options.generous else (pl.col(FIRST) >= self.closed))
         if self.options.late == "side":  # counted by Gate, where they still were rows
             return kept, []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import polars as pl
+import numpy as np
 
 from windrow.operators.operator import PROGRESS, Batch
-from windrow.operators.rowbuffer import INPUT, N
+from windrow.operators.rowbuffer import INPUT
 from windrow.progress import START
 
 SINCE = "since"
@@ -27,11 +27,12 @@ class Watch:
 
     def note(self, marks: Marks, batch: Batch) -> None:
         """Take notice of rows."""
-        rows = batch if INPUT in batch.columns else batch.with_columns(pl.lit(0).alias(INPUT))
-        seen = rows.group_by(INPUT).agg(pl.col(PROGRESS).max(), pl.len().alias(N))
-        for source, high, count in seen.select(INPUT, PROGRESS, N).rows():
-            marks[f"high{source}"] = max(marks[f"high{source}"], high)
-            marks[f"now{source}"] = max(0, marks[f"now{source}"]) + count
+        at = batch[PROGRESS].to_numpy()
+        source = batch[INPUT].to_numpy() if INPUT in batch.columns else np.zeros(len(at), np.int64)
+        for i in np.unique(source).tolist():
+            here = at[source == i]
+            marks[f"high{i}"] = max(marks[f"high{i}"], int(here.max()))
+            marks[f"now{i}"] = max(0, marks[f"now{i}"]) + len(here)
 
     def turn(self, marks: Marks, low: int) -> None:
         """Take notice of the low watermark: after each window length the counting begins anew."""

@@ -28,11 +28,19 @@ class Wid(SlidingAggregate):
         self.width = max(1, self.window.range // self.window.slide // CHUNKS_PER_WINDOW)  # windows per chunk
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        with locating(self.place):
-            tagged = self.aggregates.lift(batch.filter(pl.col(FIRST) < pl.col(LAST)), [FIRST, LAST, *self.keys])
-        kept, side = self._on_time(tagged)
+        if self.window.slide > self.window.range:  # rows in the gaps are in no window
+            batch = batch.filter(pl.col(FIRST) < pl.col(LAST))
+        kept, side = self._on_time(self.lifted(batch))
         self.put(kept)
         return side
+
+    def lifted(self, rows: Batch) -> Batch:
+        """One partial for all rows of a group that are in the same windows."""
+        each, rest = divmod(self.window.range, self.window.slide)
+        with locating(self.place):
+            if rest or self.options.generous:  # the first window does not tell the last
+                return self.aggregates.lift(rows, [FIRST, LAST, *self.keys])
+            return self.aggregates.lift(rows, [FIRST, *self.keys]).with_columns((pl.col(FIRST) + each).alias(LAST))
 
     def put(self, tagged: Batch) -> None:
         """Merge partials into each of their windows."""
@@ -41,15 +49,15 @@ class Wid(SlidingAggregate):
         tagged = numbered(tagged, self.keys).sort("@group", FIRST, LAST)
         group, first, last = (tagged[c].to_numpy() for c in ("@group", FIRST, LAST))
         wid, low, high = windows_of(group.astype(np.int64), first, last)
-        found = pl.DataFrame({WID: wid}).hstack(tagged.select(self.keys)[low] if self.keys else pl.DataFrame())
+        found = pl.DataFrame({WID: wid, CHUNK: wid // self.width})
+        found = found.hstack(tagged.select(self.keys)[low]) if self.keys else found
         with locating(lambda at: self.place({**at, **found.row(at["@row"], named=True)})):
-            states = found.hstack(merged(self.aggregates, tagged, low, high))
-        self.chunks.append(states.with_columns((pl.col(WID) // self.width).alias(CHUNK)))
+            self.chunks.append(found.hstack(merged(self.aggregates, tagged, low, high)))
 
     def _on_time(self, tagged: Batch) -> tuple[Batch, list[Item]]:
-        late = tagged.filter(pl.col(FIRST) < self.closed)
-        if not late.height:
+        if not (tagged[FIRST].to_numpy() < self.closed).any():
             return tagged, []
+        late = tagged.filter(pl.col(FIRST) < self.closed)
         first, last = late[FIRST].to_numpy(), late[LAST].to_numpy()
         if not self.options.generous:
             return tagged.filter(pl.col(FIRST) >= self.closed), self._reported(late, first, last)
@@ -63,12 +71,15 @@ class Wid(SlidingAggregate):
         before = self.closed
         if not self.advance(promise):
             return []
-        frames = self.chunks.below(-(-self.closed // self.width))
+        end = -(-self.closed // self.width)
+        frames, chunks = self.chunks.below(end), sum(chunk < end for chunk in self.chunks.stacks)
         self.chunks.free_below(self.closed // self.width)
         if not frames:
             return [self.promise()]
         complete = self.whole(pl.concat(frames).filter(pl.col(WID) >= before, pl.col(WID) < self.closed))
-        windows = self.chunks.combine(complete).sort(WID, maintain_order=True)
+        if len(frames) > chunks:
+            complete = self.chunks.combine(complete)
+        windows = complete.sort(WID, maintain_order=True)
         return [self.results(windows), self.promise()] if windows.height else [self.promise()]
 
     def wake_at(self) -> int | None:
