@@ -31,7 +31,7 @@ def session(
 ) -> SparkSession:
     """A Spark session with good defaults for Windrow: ``local[*]`` unless ``master`` or SPARK_MASTER says otherwise.
 
-    Any session will do; this one has one shard per core, the RocksDB state store and large Arrow batches. ``log`` is
+    Any session will do; this one has one shard per core, the RocksDB state store and Arrow batches that overlap well. ``log`` is
     a file for what Spark and its workers print; without it they print to stderr.
     """
     java.ensure()
@@ -42,7 +42,8 @@ def session(
     cores = os.cpu_count() or 1
     settings: dict[str, object] = {
         SHUFFLE_PARTITIONS: cores,
-        "spark.sql.execution.arrow.maxRecordsPerBatch": 200_000,
+        # Enough to be worth a message, and small enough that Spark converts the next while Python reads this one.
+        "spark.sql.execution.arrow.maxRecordsPerBatch": 50_000,
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # not the 96-bit type others have given up
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
