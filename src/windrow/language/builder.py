@@ -375,17 +375,22 @@ class Stream:
 
         return explain(self.plan(), on_spark=self._on_spark(), shards=shards)
 
-    def to_spark(self, shards: int | None = None, *, with_late: bool = False) -> DataFrame:
+    def to_spark(
+        self, shards: int | None = None, *, with_late: bool = False, state_limit: str | int | None = None
+    ) -> DataFrame:
         """The result as a Spark DataFrame: streaming if any source is. ``shards`` must not change over a checkpoint.
 
         ``with_late``: one DataFrame of results and late records, for ``foreachBatch``: ``wr.results(df)`` and
-        ``wr.late_rows(df)`` take them apart.
+        ``wr.late_rows(df)`` take them apart. ``state_limit``: how much state a shard may hold ("2 GB"); a query that
+        needs more stops with an error that says what holds it, instead of filling the machine.
         """
         from windrow.hosts.spark import compile as spark
 
         if any(s.spark is False for s in self.sources.values()):
             raise PlanError("this query has no Spark source: use collect(), or give wr.stream a Spark DataFrame")
-        return spark.to_spark(self._planned(True), {n: s.data for n, s in self.sources.items()}, shards, with_late)
+        limit = None if state_limit is None else memory_size(state_limit)
+        data = {n: s.data for n, s in self.sources.items()}
+        return spark.to_spark(self._planned(True), data, shards, with_late, limit)
 
     def bad_rows(self) -> Any:
         """The rows that cannot take part, with the reason: a Spark DataFrame, or a Polars one.

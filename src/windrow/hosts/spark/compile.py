@@ -39,7 +39,11 @@ RESULTS, LATE_ROWS = "result", "late"  # the struct columns of a DataFrame with 
 
 
 def to_spark(
-    plan: Plan, sources: Mapping[str, DataFrame | Files], shards: int | None = None, with_late: bool = False
+    plan: Plan,
+    sources: Mapping[str, DataFrame | Files],
+    shards: int | None = None,
+    with_late: bool = False,
+    state_limit: int | None = None,
 ) -> DataFrame:
     """The result of a plan over Spark DataFrames, itself an ordinary DataFrame.
 
@@ -54,7 +58,7 @@ def to_spark(
     count = shard_count(spark, shards)
     if streaming:
         prepare(spark, count)
-    compiler = _Compiler(plan, sources, spark, count, streaming)
+    compiler = _Compiler(plan, sources, spark, count, streaming, state_limit)
     return compiler.both() if with_late else compiler.result()
 
 
@@ -104,6 +108,7 @@ class _Compiler:
     spark: SparkSession
     shards: int
     streaming: bool
+    limit: int | None = None
 
     def result(self) -> DataFrame:
         blobs = self._union([self._fragment(p, Route()) for p in self.plan.outputs])
@@ -143,7 +148,7 @@ class _Compiler:
         for pipeline in stage.inputs:
             frames.append(self._fragment(pipeline, Route(stage.keys, ids, port)))
             port += len(ids) if isinstance(pipeline.source, Stage) else 1
-        fragment = Fragment(port, (*stage.steps, *after.steps), route, ids if route.shards else ())
+        fragment = Fragment(port, (*stage.steps, *after.steps), route, ids if route.shards else (), self.limit)
         exchanged = self._union(frames)
         if not self.streaming:
             return exchanged.repartition(self.shards, "shard").mapInArrow(BatchShards(fragment), COLUMNS)

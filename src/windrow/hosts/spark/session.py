@@ -31,8 +31,8 @@ def session(
 ) -> SparkSession:
     """A Spark session with good defaults for Windrow: ``local[*]`` unless ``master`` or SPARK_MASTER says otherwise.
 
-    Any session will do; this one has one shard per core, the RocksDB state store and Arrow batches that overlap well. ``log`` is
-    a file for what Spark and its workers print; without it they print to stderr.
+    Any session will do; this one has one shard per core, the RocksDB state store and Arrow batches that overlap well.
+    ``log`` is a file for what Spark and its workers print; without it they print to stderr.
     """
     java.ensure()
     # Workers must be this very Python, with Windrow and its libraries, not the first one on PATH.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Row as SparkRow
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
-from windrow.errors import CheckpointError
+from windrow.errors import CheckpointError, ResultError
 from windrow.graph import Graph
 from windrow.hosts.spark.exchange import (
     ARROW,
@@ -51,6 +51,7 @@ class Fragment:
     steps: tuple[Step, ...]
     route: Route
     upstream: tuple[int, ...] = ()  # the ids of this stage's shards, where another stage follows
+    limit: int | None = None  # bytes of state that a shard may hold
 
     def graph(self) -> Graph:
         """A graph whose inputs are the ports of the union."""
@@ -85,7 +86,20 @@ class Fragment:
         yield from outbox.last()
         for kind, name in COUNTED.items():
             yield outbox.passed(kind, outbox.counts[name])
-        yield outbox.passed(STATE_BYTES, graph.state_bytes())
+        yield outbox.passed(STATE_BYTES, self._checked(graph, shard))
+
+    def _checked(self, graph: Graph, shard: int) -> int:
+        """The bytes of state; more than allowed stops the query before the micro-batch is committed."""
+        held = graph.state_bytes()
+        if self.limit is not None and held > self.limit:
+            parts = {n.name.split("-", 1)[1]: n.operator.state_bytes() for n in graph.nodes}
+            largest = ", ".join(f"{name} {size:,}" for name, size in parts.items() if size)
+            raise ResultError(
+                f"shard {shard} holds {held:,} bytes of state, more than the {self.limit:,} allowed ({largest}). "
+                "Windows stay open until a promise closes them: look for a source that is behind or silent. Else give "
+                "more shards (with a new checkpoint), shorter windows or fewer groups, or a higher state_limit"
+            )
+        return held
 
     def _promises(
         self, promised: Mapping[tuple[int, bytes | None], int], ended: bool
