@@ -46,7 +46,7 @@ from windrow.language.functions import (  # noqa: E402
 from windrow.language.sql import sql  # noqa: E402
 from windrow.logical.nodes import Statistics  # noqa: E402
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "CheckpointError",

@@ -51,6 +51,9 @@ def run(
     once: Annotated[bool, typer.Option("--once", help="Stop when everything that is there has been read.")] = False,
     shards: Annotated[int | None, typer.Option(help="Parts of the state; default: one per core.")] = None,
     max_files: Annotated[int, typer.Option(help="Files per micro-batch and source.")] = 64,
+    state_limit: Annotated[
+        str | None, typer.Option(help="How much state a shard may hold, as '2 GB'; more stops the query.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with the totals at the end.")] = False,
 ) -> None:
     """Run a query continuously, or over what is there now (--once). Continue a run with its --checkpoint."""
@@ -65,9 +68,9 @@ def run(
     with sources.spark_session(shards) as spark:
         built = sources.query(text, source, options, spark, max_files)
         if late_rows is None:
-            started = [("results", _start(built.to_spark(shards), sink, kept, once))]
+            started = [("results", _start(built.to_spark(shards, state_limit=state_limit), sink, kept, once))]
         else:
-            both = built.to_spark(shards, with_late=True)
+            both = built.to_spark(shards, with_late=True, state_limit=state_limit)
             started = [("results", _writer(both, kept, once).foreachBatch(Both(sink, late_rows)).start())]
         if bad_rows is not None:
             started.append(("bad rows", _start(built.bad_rows(), bad_rows, side, once)))

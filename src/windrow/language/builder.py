@@ -371,9 +371,13 @@ class Stream:
 
     def explain(self, shards: int | None = None) -> str:
         """What the query means and how it will run, in words."""
+        from windrow.hosts.spark.native import applies
         from windrow.language.explain import explain
 
-        return explain(self.plan(), on_spark=self._on_spark(), shards=shards)
+        files = {n for n, s in self.sources.items() if isinstance(s.data, Files)}
+        on_spark, plan = self._on_spark(), self.plan()
+        native = on_spark and applies(plan, {n: s.data for n, s in self.sources.items()})
+        return explain(plan, on_spark, shards, files, native)
 
     def to_spark(
         self, shards: int | None = None, *, with_late: bool = False, state_limit: str | int | None = None

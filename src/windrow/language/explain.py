@@ -2,40 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from windrow.logical.explain import text, type_name
 from windrow.logical.nodes import Scan
 from windrow.planner import Pipeline, Plan, Stage
 
+NATIVE = "  Spark's own groupBy: plain tumbling windows over a finite DataFrame, where it is faster and means the same"
 
-def explain(plan: Plan, on_spark: bool, shards: int | None = None) -> str:
-    """The logical plan, then the physical one."""
+
+def explain(
+    plan: Plan, on_spark: bool, shards: int | None = None, files: Collection[str] = (), native: bool = False
+) -> str:
+    """The logical plan, then the physical one; ``files`` are the sources that we read ourselves.
+
+    ``native``: Spark's own aggregation does it.
+    """
     where = "on Spark" if on_spark else "in this process"
+    physical = [NATIVE] if native else _physical(plan, on_spark, shards, files)
     return "\n".join(
         [
             "Logical plan",
             *_indent(text(plan.logical)),
             "",
             f"Physical plan, {where}",
-            *_physical(plan, on_spark, shards),
+            *physical,
         ]
     )
 
 
-def _physical(plan: Plan, on_spark: bool, shards: int | None) -> Iterator[str]:
+def _physical(plan: Plan, on_spark: bool, shards: int | None, files: Collection[str]) -> Iterator[str]:
     for stage in plan.stages():
         for pipeline in stage.inputs:
-            yield from _pipeline(pipeline, on_spark)
+            yield from _pipeline(pipeline, on_spark, files)
         yield from _stage(stage, on_spark, shards)
     for pipeline in plan.outputs:
-        yield from _pipeline(pipeline, on_spark)
+        yield from _pipeline(pipeline, on_spark, files)
     yield "  result: " + ", ".join(f"{c} {type_name(t)}" for c, t in plan.schema.items())
 
 
-def _pipeline(pipeline: Pipeline, on_spark: bool) -> Iterator[str]:
+def _pipeline(pipeline: Pipeline, on_spark: bool, files: Collection[str]) -> Iterator[str]:
     if isinstance(pipeline.source, Scan):
-        side = "map side (mapInArrow, on every partition, no state)" if on_spark else "rows"
+        where = "inside the file reader" if pipeline.source.name in files else "mapInArrow"
+        side = f"map side ({where}, on every partition, no state)" if on_spark else "rows"
         yield f"  {side} of {pipeline.source.name}"
     else:
         side = "shard, right after the stage" if on_spark else "results"

@@ -24,6 +24,7 @@ from windrow.hosts.spark.exchange import (
 )
 from windrow.hosts.spark.files import MapFiles, load
 from windrow.hosts.spark.map_side import MapSide, Route
+from windrow.hosts.spark.native import native
 from windrow.hosts.spark.schema import to_spark as spark_schema
 from windrow.hosts.spark.session import prepare, session, shard_count
 from windrow.hosts.spark.shard import Fragment, ShardProcessor
@@ -58,6 +59,8 @@ def to_spark(
     count = shard_count(spark, shards)
     if streaming:
         prepare(spark, count)
+    if not with_late and (own := native(plan, sources)) is not None:
+        return own
     compiler = _Compiler(plan, sources, spark, count, streaming, state_limit)
     return compiler.both() if with_late else compiler.result()
 

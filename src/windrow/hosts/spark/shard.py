@@ -215,6 +215,8 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
         if before.get(name) != now.get(name):
             lines.append(f"  {name}:")
             lines += [f"    checkpoint: {_indented(before.get(name))}", f"    now:        {_indented(now.get(name))}"]
+    if before.get("algorithm") != now.get("algorithm"):
+        lines.append("An algorithm is forced by using=.. or the hint USING(..); state of one is not that of another.")
     lines.append("Run the old query again, or start the new one with a new checkpoint folder.")
     return "\n".join(lines)
 

@@ -1,0 +1,65 @@
+"""Checkpoints of version 0.2.0: sliding windows go on from them, slide-by-tuple ones are refused, with the reason."""
+
+import zipfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+from pyspark.errors import StreamingQueryException
+
+import windrow as wr
+from windrow.cli.run import reason
+from windrow.sinks.parquet import read_committed
+from windrow.testing import compare
+
+pytestmark = pytest.mark.spark
+DATA = Path(__file__).parents[2] / "data"
+ROWS = pl.DataFrame({"t": [(i * 7) % 50 + i // 50 * 50 for i in range(200)], "k": ["abc"[i % 3] for i in range(200)]})
+
+
+def queries(source):
+    s = wr.stream(source, progress="t", slack=60, name="s")
+    return {
+        "sliding": s.window(20, 10).group_by("k").agg(n=wr.count(), top=wr.max("t")),
+        "each-row": s.each_row(20).agg(n=wr.count()),
+    }
+
+
+def ran(spark, folder, name, rows):
+    (folder / "in").mkdir(parents=True)
+    rows.write_parquet(folder / "in" / "rows.parquet")
+    source = spark.readStream.schema("t BIGINT, k STRING").parquet(str(folder / "in"))
+    writer = queries(source)[name].to_spark(2).writeStream.format("parquet").option("path", str(folder / "out"))
+    writer = writer.option("checkpointLocation", str(folder / "state")).trigger(availableNow=True)
+    writer.start().awaitTermination()
+
+
+def write(spark, folder):
+    """What made the files in tests/data."""
+    for name in ("sliding", "each-row"):
+        ran(spark, folder / name, name, ROWS[:100])
+
+
+def restored(tmp_path, name):
+    with zipfile.ZipFile(DATA / f"{name}-0.2.0.zip") as archive:
+        archive.extractall(tmp_path)
+    return tmp_path
+
+
+def test_sliding_windows_go_on_from_a_checkpoint_of_the_version_before(spark, tmp_path):
+    ran(spark, restored(tmp_path, "sliding"), "sliding", ROWS[100:])
+    found = read_committed(tmp_path / "out")
+    whole = queries(ROWS)["sliding"].collect()
+    before = 99 - 60  # what the first half promised: windows up to there are out
+    expected = whole.filter(pl.col("window_end") > before, pl.col("window_end") <= 199 - 60)
+    compare(found, expected)
+    assert found.filter(pl.col("window_start") < 100).height  # they hold rows that only the checkpoint has
+
+
+def test_slide_by_tuple_windows_are_refused_because_their_state_is_another(spark, tmp_path):
+    with pytest.raises(StreamingQueryException) as error:
+        ran(spark, restored(tmp_path, "each-row"), "each-row", ROWS[100:])
+    message = reason(error.value)
+    assert "checkpoint: tree" in message
+    assert "now:        blocks" in message
+    assert "new checkpoint folder" in message
