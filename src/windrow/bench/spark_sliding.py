@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MICROS = 1_000_000
 START = 1_700_000_040 * MICROS
-ROWS_PER_BATCH, QUICK_ROWS = 2_000_000, 1_000_000
+ROWS_PER_BATCH = 1_000_000
 FILES_PER_BATCH = 4  # so that both cores map
 WARM_ROWS = 400_000
 KEYS = 1000
@@ -37,7 +37,7 @@ def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
     """Both queries over the same files in one session, warm, both cores mapping, results to Parquet."""
     from windrow.hosts.spark.session import session
 
-    batches, rows = (3, QUICK_ROWS) if quick else (4, ROWS_PER_BATCH)
+    batches, rows = 3 if quick else 5, ROWS_PER_BATCH
     ratios = (1, 10, 60) if quick else (1, 10, 60, 240)
     folder = Path(tempfile.mkdtemp(prefix="windrow-bench-"))
     try:

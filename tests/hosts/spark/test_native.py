@@ -27,7 +27,7 @@ def rows():
             "t": pl.Series([a // 1000 for a in at] + [None], dtype=pl.Int64),
             "k": [None if i % 7 == 0 else f"k{i % 3}" for i in range(n)],
             "x": [None if i % 5 == 0 else i - 9 for i in range(n)],
-            "when": [None if i % 4 == 0 else EPOCH + i * MICRO for i in range(n)],
+            "seen": [None if i % 4 == 0 else EPOCH + i * MICRO for i in range(n)],
             "odd`name": list(range(n)),
         }
     )
@@ -37,7 +37,7 @@ def queries(data, attribute):
     size = "1 minute" if attribute == "ts" else 60_000
     origin = EPOCH + 7 * MICRO if attribute == "ts" else 7
     s = wr.stream(data, progress=attribute, slack=0 if attribute == "t" else "0 seconds", name="s")
-    calls = {"n": wr.count(), "nx": wr.count("x"), "s": wr.sum("x"), "lo": wr.min("x"), "hi": wr.max("when")}
+    calls = {"n": wr.count(), "nx": wr.count("x"), "s": wr.sum("x"), "lo": wr.min("x"), "hi": wr.max("seen")}
     yield s.window(size).group_by("k").agg(**calls)
     yield s.window(size, origin=origin).agg(n=wr.count(), o=wr.max("`odd``name`"))
     yield s.where("x > -3 AND (x < 12 OR x IS NULL)").window(size).group_by("k", "x").agg(**calls)
@@ -70,7 +70,7 @@ def test_sparks_own_aggregation_gives_the_same_rows_and_types(spark, attribute):
         lambda s: s.window(60_000).group_by(y="x + 1").agg(n=wr.count()),
         lambda s: s.window(60_000).with_empty().agg(n=wr.count()),
         lambda s: s.where("x + 1 > 2").window(60_000).agg(n=wr.count()),
-        lambda s: s.where("when > TIMESTAMP '1970-01-01'").window(60_000).agg(n=wr.count()),
+        lambda s: s.where("seen > TIMESTAMP '1970-01-01'").window(60_000).agg(n=wr.count()),
         lambda s: s.where("x > 1.5").window(60_000).agg(n=wr.count()),
         lambda s: s.window(60_000).agg(n=wr.count()).where("n > 1"),
         lambda s: s.landmark(60_000).agg(n=wr.count()),

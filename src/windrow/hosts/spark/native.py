@@ -71,12 +71,16 @@ def _is_native_input(node: Node) -> bool:
 
 def _is_native_condition(predicate: exp.Expr, given: Mapping[str, pl.DataType]) -> bool:
     """Comparisons of integers with whole numbers, or of texts with texts: nothing is cast, nothing overflows."""
-    if not all(isinstance(n, (*LOGIC, *COMPARED, *LEAVES)) for n in predicate.walk()):
+    if not all(isinstance(n, (*LOGIC, *COMPARED, *LEAVES)) or _is_negative(n) for n in predicate.walk()):
         return False
     columns = [given[c.name] for c in predicate.find_all(exp.Column)]
     literals = list(predicate.find_all(exp.Literal))
     texts = all(c == pl.String for c in columns) and all(x.is_string for x in literals)
     return texts or (all(c.is_signed_integer() for c in columns) and all(x.is_int for x in literals))
+
+
+def _is_negative(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal)
 
 
 def _is_native_call(call: AggregateCall, given: Mapping[str, pl.DataType]) -> bool:
