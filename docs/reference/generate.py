@@ -374,7 +374,7 @@ Your own aggregate, from three functions in Python. Windrow does the windows, th
 | function | takes | gives |
 |---|---|---|
 | `lift(value)` | one value, never NULL | a state |
-| `combine(a, b)` | two states | the state of both |
+| `combine(a, b)` | two states | the state of both. `combine=None`: [states cannot be merged](#without-combine) |
 | `lower(state)` | the state of a window and group | the result |
 | `inverse(a, b)` (optional) | a state and one that is in it | the state without it. Windows then slide by one `combine` and one `inverse` per pane |
 
@@ -410,6 +410,30 @@ print(pl.DataFrame(rows))
 print(s.window(range=10, slide=5).agg(width=spread("x")).collect())
 print(wr.sql("SELECT spread(x) AS width FROM s [TUMBLING 10, WA t]", spread, s=s).collect().rows())
 ```
+
+## Without combine
+
+Some aggregates need all values of a window at once. With `combine=None` rows are kept until their window closes, and `lower`
+gets the list of their states, in the order of progress. Sliding and tumbling windows then run by the algorithm
+[buffering](../../operators/buffering.md), and `explain` says so.
+
+```python
+from itertools import pairwise
+
+way = wr.aggregate(
+    "way",
+    lift=int,
+    combine=None,
+    lower=lambda states: sum(abs(a - b) for a, b in pairwise(states)),
+    state="BIGINT",
+    result="BIGINT",
+)
+query = s.window(range=10).agg(way=way("x"))
+print(query.collect().rows())
+print(next(line.strip() for line in query.explain().splitlines() if "algorithm" in line))
+```
+
+EMIT EARLY, LATE REVISE and WITH EMPTY need partials, and are refused. On Spark rows cross the exchange, not partials.
 
 ## When a function fails
 
