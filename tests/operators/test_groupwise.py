@@ -167,3 +167,23 @@ def test_markers_name_their_group_and_renamed_keys_are_followed():
     assert run.results().rows() == [("a", 0, 10, 1)]
     everyone = pl.DataFrame([{"t": None, "k": None, "done": 10}], schema=pl.DataFrame(rows).schema)
     assert run.push("s", everyone).results().rows() == [("b", 0, 10, 1)]
+
+
+def test_a_marker_that_names_a_part_of_a_group_is_bad_and_promises_nothing():
+    rows = pl.DataFrame(
+        [(1, "a", 1, None), (None, "a", None, 50), (None, "a", 1, 10)], schema=["t", "k", "j", "done"], orient="row"
+    )
+    s = wr.stream(rows, progress="t", punctuation="done", punctuation_by=["k", "j"], name="s")
+    run = s.window(10).group_by("k", "j").agg(n=wr.count()).run().push("s", rows)
+    assert run.results().rows() == [("a", 1, 0, 10, 1)]
+    assert run.bad_rows()["reason"].to_list() == ["the marker names only a part of a group"]
+    assert run.push("s", rows[:1].with_columns(t=pl.lit(20))).counts["rows_late"] == 0
+
+
+def test_the_optimizer_leaves_promises_about_groups_their_algorithm():
+    n = 4000
+    rows = pl.DataFrame({"t": range(n), "k": [str(i) for i in range(n)], "x": range(n)})
+    s = wr.stream(rows, progress="t", punctuation_by="k", name="s")
+    run = s.window(10).group_by("k").agg(n=wr.count()).run().push("s", rows[:5])
+    assert run.promise("s", 10, group={"k": "1"}).results().height == 1
+    assert s.window(10, using="wid").group_by("k").agg(n=wr.count()).plan().stages()[0].algorithm == "wid"

@@ -168,4 +168,6 @@ def _plot(figure: Any, found: dict[tuple[str, str, str], Cost], queries: list[st
         plot.set_xlabel("data set")
 
 
-ADAPTWID = Experiment("adaptwid", "eager, lazy and adaptive aggregation over skewed groups (Li 6-19)", run)
+ADAPTWID = Experiment(
+    "adaptwid", "eager, lazy and adaptive aggregation over skewed groups (Li 6-19)", run, paper="Li 6-19"
+)

@@ -95,4 +95,6 @@ def _plot(figure: Any, found: dict[tuple[int, int], float], tuples: tuple[int, .
     axes.legend()
 
 
-PANES = Experiment("panes", "Paned-WID against WID by tuples per pane and panes per window (Li 6-15)", run)
+PANES = Experiment(
+    "panes", "Paned-WID against WID by tuples per pane and panes per window (Li 6-15)", run, paper="Li 6-15"
+)

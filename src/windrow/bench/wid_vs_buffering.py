@@ -113,4 +113,6 @@ def _plot(figure: Any, found: dict[tuple[str, int, int], float], slides: tuple[i
     axes.legend()
 
 
-WID_VS_BUFFERING = Experiment("wid-vs-buffering", "eager against lazy aggregation, SLIDE 1..4000 rows (Li 6-10)", run)
+WID_VS_BUFFERING = Experiment(
+    "wid-vs-buffering", "eager against lazy aggregation, SLIDE 1..4000 rows (Li 6-10)", run, paper="Li 6-10"
+)

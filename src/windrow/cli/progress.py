@@ -49,8 +49,11 @@ class Totals:
         return (
             f"{self.batches} micro-batches, {self.counts['rows_in']:,} rows in ({rate:,.0f}/s), "
             f"{self.counts['rows_out']:,} results, {self.counts['rows_late']:,} late, {self.counts['rows_bad']:,} bad, "
-            f"{self.state_bytes / 1024:,.0f} KiB of state"
+            f"{self.state_bytes / 1024:,.0f} KiB of state{self._files()}"
         )
+
+    def _files(self) -> str:
+        return f", {self.counts['files_bad']:,} bad files" if self.counts["files_bad"] else ""
 
 
 def end_line(console: Console) -> None:

@@ -10,6 +10,7 @@ from sqlglot import exp
 from windrow.errors import QueryError, listing
 
 HINT = re.compile(r"(\w+)\s*\(\s*'?([^'()]*?)'?\s*\)", re.ASCII)
+SEPARATOR = re.compile(r"(?<=\))[\s,]+")
 SIZE = re.compile(r"([0-9.]+)\s*(bytes?|[kmgt]i?b|)", re.IGNORECASE)
 UNITS = {"": 1, "b": 1, "k": 1, "m": 2, "g": 3, "t": 4}
 KNOWN = ("USING(algorithm)", "MEMORY('64 MB')")
@@ -27,8 +28,9 @@ def hints(select: exp.Select) -> Hints:
     """The hints of a SELECT."""
     tree = select.args.get("hint")
     found = Hints()
-    for item in tree.expressions if tree is not None else ():
-        text = item if isinstance(item, str) else item.sql("spark")
+    # sqlglot hands over what it does not know as one text.
+    texts = [i if isinstance(i, str) else i.sql("spark") for i in tree.expressions] if tree is not None else []
+    for text in (part for given in texts for part in SEPARATOR.split(given.strip())):
         match = HINT.fullmatch(text.strip())
         name = match.group(1).upper() if match else ""
         if match and name == "USING":

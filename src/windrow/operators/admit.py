@@ -15,6 +15,7 @@ NULL_PROGRESS = "the progress value is NULL"
 ISO_ZONED = ("%+", "%Y-%m-%dT%H:%M:%S%.f%z")
 ISO_BARE = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M")
 UNPARSABLE = "the progress value cannot be parsed"
+VAGUE = "the marker names only a part of a group"
 
 
 def physical(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
@@ -71,7 +72,11 @@ class Admit(Stateless):
         promises: list[Item] = []
         if self.marker is not None:
             # Markers speak of what comes after them; after the whole batch is later still, so it is true as well.
-            promises = self._promises(batch.filter(pl.col(self.marker).is_not_null()))
+            markers = batch.filter(pl.col(self.marker).is_not_null())
+            vague = markers.filter(self._vague())
+            promises = self._promises(markers.filter(~self._vague()))
+            if vague.height:
+                promises.insert(0, Side("bad", vague.height, vague.with_columns(pl.lit(VAGUE).alias(REASON))))
             batch = batch.filter(pl.col(self.marker).is_null()).drop(self.marker)
         read = batch.with_columns(self._parsed().alias(self.progress))
         read = read.with_columns(physical(pl.col(self.progress), self.dtype).alias(PROGRESS))
@@ -88,6 +93,13 @@ class Admit(Stateless):
         why = why.otherwise(pl.lit(UNPARSABLE))
         bad = batch.filter(missing).with_columns(why.alias(REASON))
         return [read.filter(~missing), Side("bad", bad.height, bad), *promises]
+
+    def _vague(self) -> pl.Expr:
+        """Markers that name a part of a group: what they promise about whom is not clear."""
+        if len(self.marker_by) < 2:
+            return pl.lit(False)
+        named = [pl.col(c).is_not_null() for c in self.marker_by]
+        return pl.any_horizontal(named) & ~pl.all_horizontal(named)
 
     def _promises(self, markers: Batch) -> list[Item]:
         """One promise for everyone, and one for each group that markers name. NULL names everyone."""

@@ -15,7 +15,7 @@ from windrow.optimizer import Choice, Statistics, Workload, assumed, choose, dec
 from windrow.optimizer.costs.aggregation import TIME
 from windrow.planner.graphs import pipeline_graph
 from windrow.planner.plan import Pipeline
-from windrow.planner.shapes import ALGORITHMS, key_names
+from windrow.planner.shapes import ALGORITHMS, groups_promised, key_names
 from windrow.windows import RowSliding, Sliding
 
 LEAST = 1000  # rows of a sample: fewer say little about rates
@@ -57,6 +57,9 @@ def _refused(node: WindowAggregate) -> dict[str, str]:
     if whole := [c.function for c in node.calls if c.user is not None and c.user.combine is None]:
         why = f"the aggregate {whole[0]!r} cannot be merged (it has no combine), so rows must be kept: 'buffering'"
         found |= dict.fromkeys((a for a in TIME if a != "buffering" and a not in found), why)
+    if node.using is None and groups_promised(node):
+        why = "promises about single groups need 'paned'"
+        found |= dict.fromkeys((a for a in TIME if a != "paned" and a not in found), why)
     return found
 
 

@@ -4,7 +4,7 @@ The equations are the thesis's with two changes that the operators force. A wind
 subtraction) takes a fixed number of merges per pane and group, where Eq. 6.1 has one per pane *of the window* (c P G).
 And Wid reduces the rows of a batch that have the same windows before it updates them, so that it pays Eq. 6.3's price
 for partials, not for rows. On Spark what an algorithm keeps crosses an exchange: pane partials, or rows. The unit costs
-are nanoseconds, read off runs like those of ``windrow bench choice``; only their ratios matter.
+are nanoseconds, read off timed runs over a grid of rows, groups and panes; only their ratios matter.
 """
 
 from __future__ import annotations
