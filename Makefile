@@ -24,8 +24,12 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# What needs Spark mostly waits for it, so the other tests run beside it.
 test: lint
-	$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -m "not spark" > .fast-tests.log 2>&1 & fast=$$!; \
+	$(BIN)/python -m pytest -m spark; spark=$$?; \
+	wait $$fast; others=$$?; cat .fast-tests.log; \
+	exit $$((spark || others))
 
 bench: $(STAMP)
 	$(BIN)/windrow bench --list

@@ -1,10 +1,13 @@
 """One Spark session for all tests that need one: it costs ten seconds to start."""
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
+# Tests run each piece of Spark a few times: compiling it well costs more than it saves. Programs they start inherit it.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 sys.path.append(str(Path(__file__).parent / "operators"))  # harness and replays, for whoever wants them
 
 

@@ -142,7 +142,7 @@ class Fold(NumberPart):
 
     def accumulate(self, state: Sequence[Array], axis: int) -> list[Array]:
         (values,) = state
-        if values.size < WIDE * values.shape[axis]:
+        if not values.size or values.size < WIDE * values.shape[axis]:
             return [self.ufunc.accumulate(values, axis=axis)]
         running = np.empty_like(values)
         steps, given = np.moveaxis(running, axis, 0), np.moveaxis(values, axis, 0)

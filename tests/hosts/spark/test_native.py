@@ -26,7 +26,7 @@ def rows():
             "ts": stamps,
             "t": pl.Series([a // 1000 for a in at] + [None], dtype=pl.Int64),
             "k": [None if i % 7 == 0 else f"k{i % 3}" for i in range(n)],
-            "x": [None if i % 5 == 0 else i - 9 for i in range(n)],
+            "x": pl.Series([None if i % 5 == 0 else i - 9 for i in range(n)], dtype=pl.Int32),
             "seen": [None if i % 4 == 0 else EPOCH + i * MICRO for i in range(n)],
             "odd`name": list(range(n)),
         }
@@ -66,6 +66,7 @@ def test_sparks_own_aggregation_gives_the_same_rows_and_types(spark, attribute):
         lambda s: s.window(60_000, 30_000).agg(n=wr.count()),
         lambda s: s.window(60_000, using="paned").agg(n=wr.count()),
         lambda s: s.window(60_000).agg(n=wr.avg("x")),
+        lambda s: s.window(60_000).agg(n=wr.sum("t")),
         lambda s: s.window(60_000).agg(n=wr.max("k")),
         lambda s: s.window(60_000).group_by(y="x + 1").agg(n=wr.count()),
         lambda s: s.window(60_000).with_empty().agg(n=wr.count()),

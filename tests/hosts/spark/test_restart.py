@@ -19,7 +19,7 @@ MINUTES = 16
 KILLS = 6
 
 
-def command(folder, name, slack="3.2 seconds", reader="parquet"):
+def command(folder, name, slack="3.2 seconds", reader="spark-parquet"):
     return [
         *(sys.executable, "-m", "windrow.cli", "run", str(folder / "query.sql")),
         *("--source", f"main={reader}:{folder / 'main'}", "--progress", "ts", "--slack", slack),
@@ -53,10 +53,10 @@ def test_killed_six_times_nothing_is_lost_doubled_or_changed(spark, tmp_path):
 
 
 def undisturbed(spark, folder):
-    """The same query to the end in one go, with other micro-batches and Spark's own reader."""
+    """The same query to the end in one go, with other micro-batches and our own reader."""
     path = str(folder / "main")
-    source = spark.readStream.schema(spark.read.parquet(path).schema).option("maxFilesPerTrigger", 5).parquet(path)
-    query = wr.sql(QUERY, main=wr.stream(source, progress="ts", slack="3.2 seconds")).to_spark()
+    source = wr.read_parquet(path, progress="ts", slack="3.2 seconds", streaming=True, max_files=5)
+    query = wr.sql(QUERY, main=source).to_spark()
     writer = query.writeStream.format("parquet").option("path", str(folder / "undisturbed"))
     writer = writer.option("checkpointLocation", str(folder / "undisturbed-state"))
     writer.trigger(availableNow=True).start().awaitTermination()
@@ -82,7 +82,7 @@ def test_killed_three_times_late_rows_and_sessions_add_up(tmp_path):
     (tmp_path / "query.sql").write_text(LATE_QUERY)
     state = tmp_path / "out-state"
     late = [
-        *command(tmp_path, "out", "1 second", reader="spark-parquet"),
+        *command(tmp_path, "out", "1 second", reader="parquet"),
         "--late-rows",
         f"parquet:{tmp_path / 'late'}",
     ]

@@ -92,7 +92,8 @@ def _is_native_call(call: AggregateCall, given: Mapping[str, pl.DataType]) -> bo
     if call.function == "count":
         return True
     numbers = dtype.is_signed_integer()
-    return (call.function == "sum" and numbers) or (
+    narrow = numbers and dtype != pl.Int64  # sums of those cannot overflow; of wider ones Spark's error says less
+    return (call.function == "sum" and narrow) or (
         call.function in ("min", "max") and (numbers or dtype == pl.Date or isinstance(dtype, pl.Datetime))
     )
 
