@@ -27,7 +27,6 @@ MICROS = 1_000_000
 START = 1_700_000_040 * MICROS
 ROWS_PER_BATCH = 1_000_000
 FILES_PER_BATCH = 4  # so that both cores map
-WARM_ROWS = 400_000
 KEYS = 1000
 SLACK = 3  # seconds, and the disorder of the data
 WAYS = {"windrow": "Windrow", "spark": "Spark's own window()", "source": "Windrow with its file source"}
@@ -42,7 +41,7 @@ def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
     folder = Path(tempfile.mkdtemp(prefix="windrow-bench-"))
     try:
         say("generating data", 0.0)
-        generate(folder / "warm", 3 * WARM_ROWS, files=3 * FILES_PER_BATCH)
+        generate(folder / "warm", batches * rows, files=FILES_PER_BATCH * batches)
         generate(folder / "data", batches * rows, files=FILES_PER_BATCH * batches)
         spark = session("windrow-bench", log=folder / "spark.log")
         outcome = _Bench(spark, folder, ratios, say).measure()
@@ -82,7 +81,7 @@ class _Bench:
 
     def measure(self) -> Outcome:
         self.say("warming up", 0.05)
-        for way in ("windrow", "source", "spark", "windrow", "source", "spark"):  # the JVM compiles for some minutes
+        for way in ("windrow", "source", "spark") * 2:  # with as many rows as are measured: the JVM compiles for long
             self._rate(way, 10, "warm")
         figures: dict[str, float] = {}
         equal = True

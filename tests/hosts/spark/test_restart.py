@@ -28,7 +28,7 @@ def command(folder, name, slack="3.2 seconds", reader="spark-parquet"):
     ]
 
 
-@pytest.mark.spark
+@pytest.mark.kills
 def test_killed_six_times_nothing_is_lost_doubled_or_changed(spark, tmp_path):
     link = Link("main", rate=60, hosts=20, band=3.2)
     rows = packets(link, MINUTES * 60)
@@ -73,7 +73,7 @@ LATE_QUERY = """SELECT src_ip, count(*) AS n, median(len) AS typical, first(src_
 FROM main [SESSION 20 SECONDS, WA ts, LATE SIDE] GROUP BY src_ip"""
 
 
-@pytest.mark.spark
+@pytest.mark.kills
 def test_killed_three_times_late_rows_and_sessions_add_up(tmp_path):
     """Less slack than disorder: some rows are late. Each row is in a result or in the late rows, once."""
     link = Link("main", rate=20, hosts=30, band=3.2)
