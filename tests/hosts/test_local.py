@@ -76,3 +76,36 @@ def test_good_late_and_bad_rows_add_up_under_each_policy(policy, generous):
     assert run.counts["rows_late"] == dropped + run.counts["rows_revised"] > 0
     assert (run.counts["rows_revised"] > 0) == (policy == "revise")
     assert run.counts["rows_bad"] == 2
+
+
+def counting(size, using=None):
+    empty = pl.DataFrame(schema={"t": pl.Int64, "k": pl.String})
+    return (
+        wr.stream(empty, progress="t", name="s").window(range=size, using=using).group_by("k").agg(n=wr.count()).run()
+    )
+
+
+def test_a_snapshot_goes_on_where_it_was_taken():
+    first = counting(5)
+    first.push("s", [{"t": 1, "k": "a"}, {"t": 2, "k": "a"}])
+    second = counting(5).restore(first.snapshot())
+    second.push("s", [{"t": 3, "k": "a"}]).promise("s", 5)
+    assert second.results()["n"].to_list() == [3]
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        (lambda: counting(6), "query: .*RANGE 5.* in the snapshot, .*RANGE 6.* now"),
+        (lambda: counting(5, using="wid"), "algorithms: paned in the snapshot, wid now"),
+    ],
+)
+def test_a_snapshot_of_another_query_is_refused_with_what_differs(other, reason):
+    with pytest.raises(wr.CheckpointError, match=f"(?s){reason}"):
+        other().restore(counting(5, using="paned").snapshot())
+
+
+def test_a_snapshot_that_does_not_say_what_it_is_of_is_refused():
+    state = {k: v for k, v in counting(5).snapshot().items() if not k.startswith("@")}
+    with pytest.raises(wr.CheckpointError, match=r"before 0\.3"):
+        counting(5).restore(state)

@@ -1,17 +1,14 @@
-"""Buffering: windows from their rows; results, lateness, promises, state and wake-up against the model."""
+"""Buffering alone: windows from their rows. What all sliding aggregates share: test_sliding_aggregates.py."""
 
 import numpy as np
 import polars as pl
 import pytest
 from harness import (
     COUNTS,
-    KEYS,
     LONG,
     WINDOWS,
     Run,
     careless,
-    check_keys,
-    check_promises,
     check_replay,
     check_wake,
     truthful,
@@ -29,40 +26,10 @@ CHECK = settings(deadline=None, derandomize=True, max_examples=60)
 
 @CHECK
 @given(WINDOWS, truthful())
-def test_true_promises_release_what_recalc_says_each_window_once_and_in_time(window, steps):
-    assert check_replay("buffering", window, steps) == 0
-
-
-@CHECK
-@given(WINDOWS, careless())
-def test_rows_in_a_released_window_are_counted_as_late_and_change_nothing(window, steps):
-    check_replay("buffering", window, steps)
-
-
-@settings(CHECK, max_examples=15)
-@given(WINDOWS, careless())
-def test_without_keys_there_is_one_group(window, steps):
-    check_replay("buffering", window, steps, keys=())
-
-
-@CHECK
-@given(WINDOWS, truthful())
 def test_windows_are_computed_in_blocks(window, steps):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rowbuffer, "BLOCK", 5)
         check_replay("buffering", window, steps)
-
-
-@CHECK
-@given(WINDOWS, truthful())
-def test_the_promise_on_window_ends_is_true_and_the_strongest(window, steps):
-    check_promises("buffering", window, steps)
-
-
-@CHECK
-@given(WINDOWS, truthful())
-def test_wake_at_is_the_smallest_promise_that_releases_something(window, steps):
-    check_wake("buffering", window, steps)
 
 
 @CHECK
@@ -100,11 +67,6 @@ def test_rows_are_kept_once_and_without_what_follows_from_them():
     assert rows.height == 50
 
 
-@pytest.mark.parametrize(("dtype", "keys"), KEYS)
-def test_keys_of_any_type_null_and_nan_are_groups(dtype, keys):
-    check_keys("buffering", dtype, keys)
-
-
 def test_no_more_rows_times_windows_than_a_block_are_looked_at_at_once(monkeypatch):
     sizes = []
     honest = rowbuffer._copies
@@ -116,27 +78,6 @@ def test_no_more_rows_times_windows_than_a_block_are_looked_at_at_once(monkeypat
     assert sum(sizes) == 500 * 100
     assert max(sizes) <= 1000
     assert {r["n"] for (wid, _), r in found.items() if 99 <= wid < 500} == {100}
-
-
-def test_many_windows_per_row_and_long_gaps():
-    run = Run("buffering", Sliding(300, 1), specs=COUNTS)
-    run.take([{"@t": t, "k": "a", "x": t, "f": None} for t in (0, 10**15)])
-    found = run.results(END)
-    assert sorted(wid for wid, _ in found) == [*range(300), *range(10**15, 10**15 + 300)]
-
-
-def test_a_row_in_a_gap_is_neither_late_nor_kept():
-    run = Run("buffering", Sliding(2, 5), specs=COUNTS)
-    run.promise(10)
-    assert run.take([{"@t": 1, "k": "a", "x": 1, "f": None}, {"@t": 11, "k": "a", "x": 1, "f": None}]) == 0
-    assert run.operator.state_bytes() == 0
-
-
-def test_a_promise_about_one_group_releases_nothing():
-    run = Run("buffering", Sliding(5, 5), specs=COUNTS)
-    run.take([{"@t": 1, "k": "a", "x": 1, "f": None}])
-    assert run.promise(100, group=("a",)) == (None, None)
-    assert run.results(5) == {(0, ("a",)): {"n": 1, "s": 1}}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
-"""Paned-WID: panes merged as windows close; results, lateness, promises, state and wake-up against the model."""
+"""Paned-WID alone: panes merged as windows close. What all sliding aggregates share: test_sliding_aggregates.py."""
 
-import datetime as dt
 import math
 
 import numpy as np
@@ -8,7 +7,6 @@ import polars as pl
 import pytest
 from harness import (
     COUNTS,
-    KEYS,
     KINDS,
     LONG,
     SCHEMA,
@@ -18,8 +16,6 @@ from harness import (
     Run,
     assert_same,
     careless,
-    check_keys,
-    check_promises,
     check_replay,
     check_wake,
     truthful,
@@ -35,28 +31,10 @@ from windrow.windows import Sliding, Tuple
 CHECK = settings(deadline=None, derandomize=True, max_examples=60)
 
 
-@CHECK
-@given(WINDOWS, truthful())
-def test_true_promises_release_what_recalc_says_each_window_once_and_in_time(window, steps):
-    assert check_replay("paned", window, steps) == 0
-
-
-@CHECK
-@given(WINDOWS, careless())
-def test_rows_in_a_released_window_are_counted_as_late_and_change_nothing(window, steps):
-    check_replay("paned", window, steps)
-
-
 @settings(CHECK, max_examples=25)
 @given(LONG, careless())
 def test_chunks_of_several_panes_change_nothing(window, steps):
     check_replay("paned", window, steps)
-
-
-@settings(CHECK, max_examples=15)
-@given(WINDOWS, careless())
-def test_without_keys_there_is_one_group(window, steps):
-    check_replay("paned", window, steps, keys=())
 
 
 @settings(CHECK, max_examples=25)
@@ -65,18 +43,6 @@ def test_blocks_of_groups_and_ranges_of_windows_change_nothing(window, steps, ce
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paned, "CELLS", cells)
         check_replay("paned", window, steps)
-
-
-@CHECK
-@given(WINDOWS, truthful())
-def test_the_promise_on_window_ends_is_true_and_the_strongest(window, steps):
-    check_promises("paned", window, steps)
-
-
-@CHECK
-@given(WINDOWS, truthful())
-def test_wake_at_is_the_smallest_promise_that_releases_something(window, steps):
-    check_wake("paned", window, steps)
 
 
 def test_wake_at_does_not_count_panes_whose_windows_are_all_released():
@@ -106,57 +72,6 @@ def test_a_row_is_kept_once_however_many_windows_it_is_in():
     run = Run("paned", Sliding(1000, 1), specs=COUNTS)
     run.take([{"@t": 0, "k": "a", "x": 1, "f": None}])
     assert sum(f.height for name, f in run.operator.snapshot().items() if name != "closed") == 1
-
-
-@pytest.mark.parametrize(("dtype", "keys"), KEYS)
-def test_keys_of_any_type_null_and_nan_are_groups(dtype, keys):
-    check_keys("paned", dtype, keys)
-
-
-def test_a_row_is_dropped_from_all_of_its_windows_if_one_of_them_is_released():
-    run = Run("paned", Sliding(10, 5), specs=COUNTS)
-    run.promise(5)
-    assert run.take([{"@t": 4, "k": "a", "x": 1, "f": None}]) == 1  # in [-5, 5), released, and in [0, 10), open
-    assert run.results(END) == {}
-
-
-def test_a_row_in_a_gap_is_neither_late_nor_kept():
-    run = Run("paned", Sliding(2, 5), specs=COUNTS)
-    run.promise(10)
-    assert run.take([{"@t": 1, "k": "a", "x": 1, "f": None}, {"@t": 11, "k": "a", "x": 1, "f": None}]) == 0
-    assert run.operator.state_bytes() == 0
-
-
-def test_a_promise_about_one_group_releases_nothing():
-    run = Run("paned", Sliding(5, 5), specs=COUNTS)
-    run.take([{"@t": 1, "k": "a", "x": 1, "f": None}])
-    assert run.promise(100, group=("a",)) == (None, None)
-    assert run.results(5) == {(0, ("a",)): {"n": 1, "s": 1}}
-
-
-def test_a_promise_that_says_nothing_new_gives_nothing():
-    run = Run("paned", Sliding(5, 5), specs=COUNTS)
-    assert run.promise(5) == (None, 10)
-    assert run.promise(5) == run.promise(9) == run.promise(-3) == (None, None)
-
-
-def test_an_empty_batch_is_nothing():
-    run = Run("paned", Sliding(5, 5), specs=COUNTS)
-    assert run.take([]) == 0
-    assert run.operator.changes() == {}
-
-
-@pytest.mark.parametrize(
-    ("dtype", "day"),
-    [(pl.Date(), 1), (pl.Datetime("us"), 86_400_000_000), (pl.Datetime("us", "UTC"), 86_400_000_000)],
-)
-def test_window_bounds_have_the_type_of_the_progressing_column(dtype, day):
-    run = Run("paned", Sliding(2 * day, day), specs=COUNTS, dtype=dtype)
-    run.take([{"@t": -1, "k": "a", "x": 1, "f": None}])
-    frame, _ = run.promise(0)
-    assert frame.schema["window_start"] == frame.schema["window_end"] == dtype
-    assert frame["window_start"].cast(pl.Date).to_list() == [dt.date(1969, 12, 30)]
-    assert frame["window_end"].cast(pl.Date).to_list() == [dt.date(1970, 1, 1)]
 
 
 def test_a_hundred_thousand_windows_per_row():

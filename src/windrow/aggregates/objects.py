@@ -34,6 +34,10 @@ class ObjectPart(Part):
     def pair(self, a: Any, b: Any) -> Any:
         """The state of two states, neither of which is None. It must change neither."""
 
+    def merge(self, a: Any, b: Any) -> Any:
+        """The state of two states, each of which can be that of nothing."""
+        return b if a is None else a if b is None else self.pair(a, b)
+
     @property
     def inverse(self) -> Callable[[Any, Any], Any] | None:
         """Gives the first state with the second taken out, where that is possible."""

@@ -17,6 +17,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from windrow.errors import InternalError
+
 Array = NDArray[Any]
 Scalar = int | float
 
@@ -82,9 +84,9 @@ class NumberPart(Part):
     def merge(self, a: Sequence[Array], b: Sequence[Array]) -> list[Array]:
         """Element by element, the state of two states; ``a`` precedes ``b``."""
 
-    def remove(self, state: Sequence[Array], gone: Sequence[Array]) -> None:
+    def remove(self, state: Sequence[Array], gone: Sequence[Array]) -> None:  # noqa: ARG002
         """Undo the merge with ``gone``, in place and element by element; only where the part is differential."""
-        raise NotImplementedError
+        raise InternalError(f"{type(self).__name__} cannot be subtracted")
 
     def accumulate(self, state: Sequence[Array], axis: int) -> list[Array]:
         """Running ``merge`` along an axis."""

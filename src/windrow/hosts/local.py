@@ -8,7 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from windrow.errors import QueryError, listing
+from windrow.errors import CheckpointError, QueryError, listing
+from windrow.logical.explain import text
 from windrow.logical.nodes import Scan
 from windrow.operators.admit import REASON, UNPARSABLE, iso_timestamp, physical
 from windrow.operators.operator import Item, Side, State
@@ -17,6 +18,8 @@ from windrow.progress import END, Punctuation
 from windrow.sources.files import Files, Unreadable, short
 from windrow.sources.frames import to_frame
 
+IDENTITY = "@snapshot"  # the name of the frame that says what a snapshot is of
+FORMAT = 1
 Value = int | str | date | datetime  # a point on a progressing attribute
 
 
@@ -103,11 +106,24 @@ class LocalRun:
         return pl.concat([empty, *self._side["late"]], how="diagonal_relaxed")
 
     def snapshot(self) -> State:
-        return self.graph.snapshot()
+        return {IDENTITY: self._identity(), **self.graph.snapshot()}
 
     def restore(self, state: Mapping[str, pl.DataFrame]) -> LocalRun:
-        self.graph.restore(dict(state))
+        """Go on from a snapshot of the same query; one of another query or version is refused with what differs."""
+        chunks = dict(state)
+        before, now = chunks.pop(IDENTITY, None), self._identity()
+        if before is None:
+            raise CheckpointError("this snapshot does not say what it is of: it was written by a version before 0.3")
+        if not before.equals(now):
+            both = zip(now.columns, before.row(0), now.row(0), strict=True)
+            differ = [f"  {what}: {then} in the snapshot, {here} now" for what, then, here in both if then != here]
+            raise CheckpointError("\n".join(["this snapshot is of another query. What differs:", *differ]))
+        self.graph.restore(chunks)
         return self
+
+    def _identity(self) -> pl.DataFrame:
+        algorithms = ", ".join(stage.algorithm for stage in self.plan.stages())
+        return pl.DataFrame({"format": [FORMAT], "query": [text(self.plan.logical)], "algorithms": [algorithms]})
 
     def state_bytes(self) -> int:
         return self.graph.state_bytes()

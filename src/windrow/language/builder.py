@@ -89,7 +89,9 @@ def stream(
     >>> s.window(range=2).agg(total=AggregateExpr("sum", "x")).collect().rows()
     [(0, 2, 5), (2, 4, 6)]
     """
-    if _is_spark(data):
+    if isinstance(data, Files):
+        schema, source = data.schema, Source(data, None, pl.DataFrame())
+    elif _is_spark(data):
         from windrow.hosts.spark.schema import from_spark
 
         schema, source = from_spark(data.schema), Source(data, True, pl.DataFrame())
@@ -102,13 +104,21 @@ def stream(
     return _stream(schema, source, given, slack, name, statistics)
 
 
-def read_parquet(path: str | Path, progress: str, **options: Any) -> Stream:
+def read_parquet(
+    path: str | Path,
+    progress: str,
+    *,
+    streaming: bool = False,
+    max_files: int | None = None,
+    remember: Length = "7 days",
+    **options: Any,
+) -> Stream:
     """A stream over a folder of Parquet files, with the map side of the query inside the reader.
 
-    Much faster than ``wr.stream(spark.readStream.parquet(path), ...)``: only pane partials enter Spark. ``options`` are
-    those of :func:`stream`, and ``streaming``: files that appear later are read, too (default: what is there now);
-    ``max_files``: at most so many a micro-batch; ``remember``: how much older than the newest file a file can turn up
-    (default 7 days). A torn or foreign file is set aside: it counts in ``files_bad`` and is in ``bad_rows()``.
+    Much faster than ``wr.stream(spark.readStream.parquet(path), ...)``: only pane partials enter Spark. ``streaming``:
+    files that appear later are read, too (default: what is there now); ``max_files``: at most so many a micro-batch;
+    ``remember``: how much older than the newest file a file can turn up. ``options`` are those of :func:`stream`. A
+    torn or foreign file is set aside: it counts in ``files_bad`` and is in ``bad_rows()``.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -117,39 +127,27 @@ def read_parquet(path: str | Path, progress: str, **options: Any) -> Stream:
     >>> packets.window(range=4).agg(total=AggregateExpr("sum", "x")).collect().rows()
     [(0, 4, 7), (4, 8, 5)]
     """
-    return _read("parquet", path, progress, **options)
+    return stream(_files("parquet", path, streaming, max_files, remember), progress, **options)
 
 
-def read_arrow(path: str | Path, progress: str, **options: Any) -> Stream:
-    """The same over files in Arrow's own format, as files or as streams (.arrow, .feather, .ipc)."""
-    return _read("arrow", path, progress, **options)
-
-
-def _read(
-    kind: Format,
+def read_arrow(
     path: str | Path,
     progress: str,
     *,
     streaming: bool = False,
     max_files: int | None = None,
     remember: Length = "7 days",
-    slack: Length | None = None,
-    punctuation: str | None = None,
-    punctuation_by: str | Sequence[str] = (),
-    parse: str | None = None,
-    row_num: str | Sequence[str] | None = None,
-    row_slack: int = 0,
-    statistics: Statistics | None = None,
-    name: str = UNNAMED,
+    **options: Any,
 ) -> Stream:
+    """The same over files in Arrow's own format, as files or as streams (.arrow, .feather, .ipc)."""
+    return stream(_files("arrow", path, streaming, max_files, remember), progress, **options)
+
+
+def _files(kind: Format, path: str | Path, streaming: bool, max_files: int | None, remember: Length) -> Files:
     if max_files is not None and max_files < 1:
         raise QueryError(f"max_files is at least 1, not {max_files}")
     kept = length(remember, pl.Datetime("us"), "remember") // 1_000_000
-    files = Files(str(path), kind, (), streaming, max_files, kept).with_columns_of_first()
-    numbered = _row_num(files.schema, row_num, row_slack)
-    by = (punctuation_by,) if isinstance(punctuation_by, str) else tuple(punctuation_by)
-    given = Progress(progress, None, punctuation, parse, numbered, row_slack, by)
-    return _stream(files.schema, Source(files, None, pl.DataFrame()), given, slack, name, statistics)
+    return Files(str(path), kind, (), streaming, max_files, kept).with_columns_of_first()
 
 
 def _row_num(schema: dict[str, pl.DataType], given: str | Sequence[str] | None, slack: int) -> tuple[str, ...]:

@@ -211,12 +211,8 @@ def arrival(node: Node) -> tuple[str, ...]:
     match node:
         case Scan():
             return node.source.row_num
-        case Filter():
-            return arrival(node.input)
-        case Project():
-            named = {e.name: n for n, e in node.columns if isinstance(e, exp.Column)}
-            inner = arrival(node.input)
-            return tuple(named[c] for c in inner) if inner and all(c in named for c in inner) else ()
+        case Filter() | Project():
+            return _passed_on(node, arrival(node.input))
         case _:  # the rows of a union, and results, have no common order of arrival
             return ()
 
@@ -226,17 +222,21 @@ def promised_by(node: Node) -> tuple[str, ...]:
     match node:
         case Scan():
             return node.source.marker_by
-        case Filter():
-            return promised_by(node.input)
-        case Project():
-            named = {e.name: n for n, e in node.columns if isinstance(e, exp.Column)}
-            inner = promised_by(node.input)
-            return tuple(named[c] for c in inner) if inner and all(c in named for c in inner) else ()
+        case Filter() | Project():
+            return _passed_on(node, promised_by(node.input))
         case Union():  # inputs whose promises are about everyone fit to any
             kinds = {by for each in node.inputs if (by := promised_by(each))}
             return kinds.pop() if len(kinds) == 1 else ()
         case _:
             return ()
+
+
+def _passed_on(node: Filter | Project, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """The names that columns of the input have in the output; none if one of them is not kept as it is."""
+    if isinstance(node, Filter):
+        return columns
+    named = {e.name: n for n, e in node.columns if isinstance(e, exp.Column)}
+    return tuple(named[c] for c in columns) if all(c in named for c in columns) else ()
 
 
 def versioned(node: Node) -> bool:

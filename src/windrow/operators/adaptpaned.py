@@ -9,10 +9,9 @@ from windrow.operators.chunks import CHUNK
 from windrow.operators.operator import PANE, PROGRESS, Batch, Item
 from windrow.operators.paned import Paned
 from windrow.operators.released import locating
-from windrow.operators.rowbuffer import N, RowBuffer, among, partial_bytes, split, volumes
+from windrow.operators.rowbuffer import RECOUNT, N, RowBuffer, among, partial_bytes, split, volumes
 from windrow.progress import START
 
-RECOUNT = 16  # rows are counted by group again when a 16th of them are new: counting costs each row a constant
 UNCOUNTED = "uncounted"
 
 
@@ -27,7 +26,7 @@ class AdaptPaned(Paned):
         super().lay_out()
         self.rows = RowBuffer(self.window, self.keys, self.aggregates)
         self.stores["rows/"] = self.rows.chunks
-        self.marks |= {UNCOUNTED: START}
+        self.remember(**{UNCOUNTED: START})
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         kept, side = self.rows_on_time(batch)
@@ -84,7 +83,6 @@ class AdaptPaned(Paned):
         self.rows.free(self.closed)
 
     def wake_at(self) -> int | None:
-        freeing, live = self.rows.freeing(), self.rows.next(self.closed)
-        waits = [self.waits_until(wid) for wid in (freeing, live) if wid is not None]
-        waits += [wake for wake in [super().wake_at()] if wake is not None]
-        return min(waits, default=None)
+        waits = [self.waits_until(wid) for wid in self.rows.waiting(self.closed)]
+        panes = super().wake_at()
+        return min(waits if panes is None else [*waits, panes], default=None)

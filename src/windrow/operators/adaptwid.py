@@ -15,7 +15,7 @@ from windrow.operators.operator import PROGRESS, WID, Batch, Item
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.ranges import windows_of
 from windrow.operators.released import locating
-from windrow.operators.rowbuffer import INPUT, N, RowBuffer, among, partial_bytes, split, volumes
+from windrow.operators.rowbuffer import INPUT, RECOUNT, N, RowBuffer, among, partial_bytes, split, volumes
 from windrow.operators.watch import Watch
 from windrow.operators.wid import Wid
 from windrow.progress import END, START, Punctuation
@@ -24,7 +24,6 @@ from windrow.windows import Sliding
 EAGER = "@eager"  # of a partial: whether new rows of its group are aggregated at once; if not, it is in transition
 LOW = "@low"  # the low watermark when the first row of a window came
 BACK = 0.8  # a group is lazy again only this far below the volume at which it became eager, so that none oscillates
-RECOUNT = 16  # rows are counted by group again when a 16th of them are new: counting costs each row a constant
 LOOKS = 4  # how many times per RANGE eager groups are looked at: partials that stay for too long are gone after RANGE
 WED, UNCOUNTED, LOOKED, ROW_BYTES = "wed", "uncounted", "looked", "row_bytes"
 
@@ -55,7 +54,7 @@ class AdaptWid(Wid):
         self.rows = RowBuffer(self.window, self.keys, self.aggregates)
         self.starts = Chunks(lambda frame: frame.group_by(WID).agg(pl.col(LOW).min()))
         self.stores |= {"rows/": self.rows.chunks, "starts/": self.starts}
-        self.marks |= {**self.watch.marks(), WED: START, UNCOUNTED: START, LOOKED: START, ROW_BYTES: START}
+        self.remember(**self.watch.marks(), **dict.fromkeys((WED, UNCOUNTED, LOOKED, ROW_BYTES), START))
 
     # -- rows ----------------------------------------------------------------------------------------------------
     def on_batch(self, port: int, batch: Batch) -> list[Item]:

@@ -40,6 +40,4 @@ class Buffering(SlidingAggregate):
         return [*items, self.promise()]
 
     def wake_at(self) -> int | None:
-        freeing, live = self.rows.freeing(), self.rows.next(self.closed)
-        waits = [self.waits_until(wid) for wid in (freeing, live) if wid is not None]
-        return min(waits, default=None)
+        return min((self.waits_until(wid) for wid in self.rows.waiting(self.closed)), default=None)

@@ -11,7 +11,7 @@ from windrow.operators.chunks import CHUNK, Chunks
 from windrow.operators.operator import PANE, WID, Batch, Item
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.paned import Paned
-from windrow.operators.released import clipped
+from windrow.operators.released import LIMIT, clipped
 from windrow.progress import END, START, Punctuation
 from windrow.windows import Sliding
 
@@ -44,7 +44,7 @@ class GroupPaned(Paned):
         self.told = Chunks(self._furthest)
         self.pending = Chunks(self._furthest)
         self.stores |= {"told/": self.told, "pending/": self.pending}
-        self.marks["dead"] = 0
+        self.remember(dead=0)
 
     def _furthest(self, frame: Batch) -> Batch:
         return frame.group_by(*self.by).agg(pl.col(CLOSED).max())
@@ -59,7 +59,7 @@ class GroupPaned(Paned):
         if told is None:
             return super().on_batch(port, batch)
         known = batch.join(told, on=list(self.by), how="left", maintain_order="left")
-        limit = pl.col(CLOSED).clip(-(1 << 62) // self.step, (1 << 62) // self.step) * self.step
+        limit = self._closed() * self.step
         late = (pl.col(PANE) < limit) & (pl.col(PANE) >= clipped(self.closed * self.step))
         missed = known.filter(late)
         if not missed.height:
@@ -134,8 +134,11 @@ class GroupPaned(Paned):
 
     def _is_dead(self) -> pl.Expr:
         """Whether a partial is in released windows of its group only."""
-        closed = pl.col(CLOSED).fill_null(START).clip(-(1 << 62) // self.step, (1 << 62) // self.step)
-        return pl.col(PANE) < (closed + 1) * self.step - self.length
+        return pl.col(PANE) < (self._closed().fill_null(-LIMIT // self.step) + 1) * self.step - self.length
+
+    def _closed(self) -> pl.Expr:
+        """How far a group is released, within what leaves room for arithmetic in 64 bits."""
+        return pl.col(CLOSED).clip(-LIMIT // self.step, LIMIT // self.step)
 
     def _drop_dead(self) -> None:
         if 2 * self.marks["dead"] <= self.chunks.height():

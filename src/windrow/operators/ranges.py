@@ -118,17 +118,17 @@ def _two_stacks(part: ObjectPart, values: list[Any], low: list[int], high: list[
             if lo >= end:
                 suffixes, behind, begin, middle, end = [], None, lo, lo, lo
             while end < hi:
-                behind, end = _pair(part, behind, values[end]), end + 1
+                behind, end = part.merge(behind, values[end]), end + 1
             if lo > begin and lo >= middle:  # all of the front is past: what is behind becomes the front
                 suffixes, running = [], None
                 for at in range(end - 1, lo - 1, -1):
-                    running = _pair(part, values[at], running)
+                    running = part.merge(values[at], running)
                     suffixes.append(running)
                 begin, middle, behind = lo, end, None
             while begin < lo:
                 suffixes.pop()
                 begin += 1
-            found.append(_pair(part, suffixes[-1] if suffixes else None, behind))
+            found.append(part.merge(suffixes[-1] if suffixes else None, behind))
         except Failed as failure:
             failure.at = {"@row": query}
             raise
@@ -146,7 +146,7 @@ def _by_inverse(part: ObjectPart, values: list[Any], low: list[int], high: list[
             if lo >= end:
                 running, begin, end, held = None, lo, lo, 0
             for value in values[end:hi]:
-                running, held = _pair(part, running, value), held + (value is not None)
+                running, held = part.merge(running, value), held + (value is not None)
             for value in values[begin:lo]:
                 if value is not None:
                     held -= 1
@@ -157,10 +157,6 @@ def _by_inverse(part: ObjectPart, values: list[Any], low: list[int], high: list[
             failure.at = {"@row": query}
             raise
     return found
-
-
-def _pair(part: ObjectPart, a: Any, b: Any) -> Any:
-    return b if a is None else a if b is None else part.pair(a, b)
 
 
 def concatenated(part: Part, partials: pl.DataFrame, low: Ints, high: Ints) -> list[pl.Series]:

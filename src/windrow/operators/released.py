@@ -72,8 +72,10 @@ class Released:
         self.aggregates = aggregates
         self.bounds = Bounds(dtype, options.zone)
         self.options = options
-        self.marks: dict[str, int] = {"value": START}
-        self._saved = dict(self.marks)
+        self.marks: dict[str, int] = {}
+        self._first: dict[str, int] = {}
+        self._saved: dict[str, int] = {}
+        self.remember(value=START)
         by = (self.chunk_by, *keys)
         self.chunks = Chunks(lambda f: self._combined(f, (CHUNK, *by) if CHUNK in f.columns else by), together=True)
         self.stores: dict[str, Chunks] = {"": self.chunks}
@@ -139,6 +141,11 @@ class Released:
         return [Side("late", count, records)]
 
     # -- state ---------------------------------------------------------------------------------------------------
+    def remember(self, **marks: int) -> None:
+        """Have further marks, with what they are at first."""
+        for known in (self.marks, self._first, self._saved):
+            known.update(marks)
+
     def _marks(self) -> Batch:
         return pl.DataFrame({name: [value] for name, value in self.marks.items()})
 
@@ -160,7 +167,7 @@ class Released:
     def restore(self, state: State) -> None:
         chunks = dict(state)
         marks = chunks.pop("closed", None)
-        self.marks = dict.fromkeys(self.marks, START)
+        self.marks = dict(self._first)
         if marks is not None:
             self.marks.update({name: int(marks[name][0]) for name in self.marks if name in marks.columns})
         self._saved = dict(self.marks)

@@ -56,6 +56,10 @@ class RowWindows(Released, ABC):
         self.counts = Chunks(lambda f: f.group_by(by).agg(pl.col(TOTAL).sum()) if by else f.select(pl.col(TOTAL).sum()))
         if self.ranked:
             self.stores["counts/"] = self.counts
+        self.lay_out()
+
+    def lay_out(self) -> None:
+        """Sizes and stores that follow from the window and the options."""
 
     @abstractmethod
     def keep(self, batch: Batch) -> None:

@@ -12,7 +12,7 @@ from windrow.operators.bucket import FIRST, LAST
 from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW, Chunks
 from windrow.operators.operator import PROGRESS, WID, Batch
 from windrow.operators.ranges import windows_of
-from windrow.operators.released import clipped
+from windrow.operators.released import clipped, spread
 from windrow.progress import END
 from windrow.windows import Sliding
 from windrow.windows.tuples import Ints
@@ -20,6 +20,7 @@ from windrow.windows.tuples import Ints
 INPUT = "@input"  # the number of the source of a row, where there are several
 N = "@n"  # a number of rows
 BLOCK = 4_000_000  # rows x windows that are looked at at once
+RECOUNT = 16  # rows are counted by group again when a 16th of them are new: counting costs each row a constant
 
 
 class RowBuffer:
@@ -97,6 +98,10 @@ class RowBuffer:
         needed = END if closed == END else self.window.start(closed)
         self.chunks.free_below(clipped(needed - self.window.origin) // self.width)
 
+    def waiting(self, closed: int) -> list[int]:
+        """The windows whose release lets a row out or a slice go, the next of each."""
+        return [wid for wid in (self.freeing(), self.next(closed)) if wid is not None]
+
     def freeing(self) -> int | None:
         """The last window whose release lets the oldest slice go."""
         first = self.chunks.first()
@@ -150,9 +155,7 @@ def partial_bytes(chunks: Chunks, aggregates: Partials, groups: Batch) -> float:
 
 def _copies(rows: Batch, wid: Ints, low: Ints, high: Ints) -> Batch:
     """The rows of each window, tagged with its id."""
-    count = high - low
     if len(wid) == 1:
         return rows[int(low[0]) : int(high[0])].with_columns(pl.lit(int(wid[0]), pl.Int64).alias(WID))
-    at = np.repeat(low, count) + np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-    copies: Batch = rows[at]
-    return copies.with_columns(pl.Series(WID, np.repeat(wid, count)))
+    at, window = spread(low, high)
+    return rows[at].with_columns(pl.Series(WID, wid[window]))

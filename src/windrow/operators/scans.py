@@ -61,7 +61,7 @@ def pairs(part: Scanned, a: Sequence[Array], b: Sequence[Array]) -> list[Array]:
     found: list[Any] = []
     try:
         for left, right in zip(a[0], b[0], strict=True):
-            found.append(_pair(part, left, right))
+            found.append(part.merge(left, right))
     except Failed as failure:
         failure.at = {"@row": len(found)}
         raise
@@ -124,14 +124,10 @@ def _objects(part: ObjectPart, values: Array, segment: Ints) -> Array:
     running, current = None, None
     try:
         for value, number in zip(values, segment.tolist(), strict=True):
-            running = value if number != current else _pair(part, running, value)
+            running = value if number != current else part.merge(running, value)
             current = number
             found.append(running)
     except Failed as failure:
         failure.at = {"@row": len(found)}
         raise
     return objects(found)
-
-
-def _pair(part: ObjectPart, a: Any, b: Any) -> Any:
-    return b if a is None else a if b is None else part.pair(a, b)

@@ -126,10 +126,10 @@ class SharedPanes:
         wakes = [w for q in self.queries if (w := q.level.wake_at()) is not None]
         for query in self.queries if frames else ():
             level = query.level
-            panes = pl.concat(frames)[PANE] + level.shift
-            live = panes.filter(panes >= level._first_pane(level.closed)).min()
+            panes = pl.concat(frames)[PANE]
+            live = panes.filter(panes >= level.needed()).min()
             if live is not None:
-                wakes.append(level.waits_until(int(live) // level.step))  # type: ignore[arg-type]
+                wakes.append(level.waits_until((int(live) + level.shift) // level.step))  # type: ignore[arg-type]
         return min(wakes, default=None)
 
     # -- state ---------------------------------------------------------------------------------------------------

@@ -8,24 +8,20 @@ in order, whatever order it came in, and merged once forward and once, when its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from windrow.aggregates import Partials
 from windrow.aggregates.objects import ObjectPart
 from windrow.aggregates.parts import Array, NumberPart
 from windrow.operators.chunks import CHUNKS_PER_WINDOW, Chunks
 from windrow.operators.operator import PROGRESS, Batch
-from windrow.operators.options import PLAIN, Options
 from windrow.operators.ranges import concatenated, windows_of
 from windrow.operators.released import locating
 from windrow.operators.row_windows import BEYOND, GROUP, PART, RowWindows, counted, placed, shifted
 from windrow.operators.scans import Scanned, lasts, pairs, picked, scan, scan_back, segments
 from windrow.progress import END, START
-from windrow.windows import SlideByTuple
 from windrow.windows.tuples import Ints
 
 LAST = "@last"  # the last progress value of the group in the block
@@ -63,17 +59,8 @@ class SlidByTuple(RowWindows):
     those behind it; ``front`` is the merge of those that no window has passed yet, for each group.
     """
 
-    def __init__(
-        self,
-        window: SlideByTuple,
-        keys: Sequence[str],
-        aggregates: Partials,
-        dtype: pl.DataType,
-        options: Options = PLAIN,
-        parts: Sequence[str] = (),
-    ) -> None:
-        super().__init__(window, keys, aggregates, dtype, options, parts)
-        self.width = max(1, window.range // CHUNKS_PER_WINDOW)
+    def lay_out(self) -> None:
+        self.width = max(1, self.window.range // CHUNKS_PER_WINDOW)
         combine = self.chunks.combine
         live = lambda frame: combine(frame.filter(pl.col(PROGRESS) >= self.closed)).sort(PROGRESS)  # noqa: E731
         self.chunks = self.stores[""] = Chunks(live)
@@ -81,8 +68,8 @@ class SlidByTuple(RowWindows):
         self.suffix = self.stores["suffix/"] = Chunks(lambda frame: frame)
         self.back = self.stores["back/"] = Chunks(self._newest)
         self.front = self.stores["front/"] = Chunks(self._newest)
-        self.scanned: list[Scanned] = [p for p in aggregates.parts if isinstance(p, (NumberPart, ObjectPart))]
-        self.lists = [p for p in aggregates.parts if not isinstance(p, (NumberPart, ObjectPart))]
+        self.scanned: list[Scanned] = [p for p in self.aggregates.parts if isinstance(p, (NumberPart, ObjectPart))]
+        self.lists = [p for p in self.aggregates.parts if not isinstance(p, (NumberPart, ObjectPart))]
         self.blank = [
             pl.lit([], t).alias(c) for p in self.lists for c, t in zip(p.columns, p.dtypes, strict=True)
         ]  # the running merges of lists are never needed: windows put the lists of their entries together

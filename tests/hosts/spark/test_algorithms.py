@@ -37,8 +37,10 @@ def put(folder, parts):
 def queries(folder, **options):
     s = wr.read_parquet(folder, progress="ts", slack="30 seconds", name="s", **options)
     found = {}
+    other = wr.read_parquet(folder, progress="ts", slack="30 seconds", name="other", **options)
     for using in SLIDING:
-        windowed = s.window("2 minutes", "30 seconds", using=using).group_by("k")
+        source = s.union(other) if using == "adaptwid" else s  # the one that watches its sources
+        windowed = source.window("2 minutes", "30 seconds", using=using).group_by("k")
         found[using] = windowed.agg(n=wr.count(), top=wr.max("x"), kinds=wr.count_distinct("x"))
     for using in BY_TUPLE:
         windowed = s.each_row("1 minute", 10, using=using)

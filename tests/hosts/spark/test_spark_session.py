@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import windrow as wr
-from windrow.hosts.spark.session import ROCKSDB, STATE_STORE
+from windrow.hosts.spark.session import BY_FILE_SYSTEM, FILE_MANAGER, NO_LIMIT, ROCKSDB, STATE_STORE
 
 HDFS = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 
@@ -43,3 +43,14 @@ def test_the_number_of_shards_must_make_sense(spark):
     query = wr.stream(source, progress="timestamp", slack=0).window(range="1 minute").agg(n=wr.count())
     with pytest.raises(wr.PlanError, match="at least 1, not 0"):
         query.to_spark(shards=0)
+
+
+@pytest.mark.spark
+def test_what_makes_batches_and_checkpoints_cheap_is_in_force(spark):
+    assert spark.conf.get("spark.sql.execution.arrow.maxBytesPerBatch") == str(NO_LIMIT)
+    assert spark.conf.get(FILE_MANAGER) == BY_FILE_SYSTEM
+    configuration = spark._jsparkSession.sessionState().newHadoopConf()
+    path = spark._jvm.org.apache.hadoop.fs.Path("file:///tmp")
+    package = spark._jvm.org.apache.spark.sql.execution.streaming.checkpointing
+    manager = package.CheckpointFileManager.create(path, configuration)
+    assert manager.getClass().getName() == BY_FILE_SYSTEM  # Spark finds the class, and takes it
