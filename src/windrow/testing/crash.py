@@ -5,23 +5,28 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 POLL = 0.005  # seconds between two looks
+HANGS = 300.0  # seconds after which a program is taken to hang; far more than one needs on a busy machine
 
 
 def run_until(
-    command: Sequence[str], moment: Callable[[], bool], timeout: float = 120.0, env: Mapping[str, str] | None = None
+    command: Sequence[str], moment: Callable[[], bool], timeout: float = HANGS, env: Mapping[str, str] | None = None
 ) -> bool:
     """Start a command in a process group of its own and SIGKILL the whole group when ``moment()`` becomes true.
 
     Returns whether it was killed; false means it ended by itself first, with exit code 0. Raises if it failed.
     """
-    with subprocess.Popen(
-        command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, text=True
-    ) as process:
+    with (
+        tempfile.TemporaryFile(
+            "w+"
+        ) as printed,  # not a pipe: nobody reads it meanwhile, and a full one stops the program
+        subprocess.Popen(command, start_new_session=True, stdout=printed, stderr=subprocess.STDOUT, env=env) as process,
+    ):
         deadline = time.monotonic() + timeout
         while process.poll() is None:
             if moment():
@@ -32,8 +37,9 @@ def run_until(
                 os.killpg(process.pid, signal.SIGKILL)
                 raise TimeoutError(f"{' '.join(command)} neither ended nor reached its moment in {timeout} s")
             time.sleep(POLL)
-        output = process.stdout.read() if process.stdout else ""
         if process.returncode != 0:
+            printed.seek(0)
+            output = printed.read()
             raise RuntimeError(f"{' '.join(command)} failed with exit code {process.returncode}:\n{output[-4000:]}")
         return False
 
