@@ -14,6 +14,7 @@ from windrow.testing import compare
 pytestmark = pytest.mark.spark
 SLIDING = ("wid", "buffering", "adaptwid", "adaptpaned")  # paned and blocks run in the transcripts
 BY_TUPLE = ("bins", "buffering")
+TOGETHER = 3  # streaming queries at the same time
 spread = wr.aggregate("spread", int, None, lambda v: v[-1] - v[0], state="BIGINT", result="BIGINT")
 
 
@@ -66,17 +67,19 @@ class Each:
 
 
 def run_all(folder, out):
-    """All queries at the same time, to the end of what is there."""
-    running = []
-    for name, query in queries(folder, streaming=True).items():
-        writer = query.to_spark().writeStream.option("checkpointLocation", str(out / f"{name}-state"))
-        writer = writer.trigger(availableNow=True)
-        if name == "together":
-            running.append(writer.foreachBatch(Each(out)).start())
-        else:
-            running.append(writer.format("parquet").option("path", str(out / name)).start())
-    for query in running:
-        query.awaitTermination()
+    """All queries to the end of what is there, a few at the same time: Spark gives a worker 10 s to start."""
+    waiting = list(queries(folder, streaming=True).items())
+    for first in range(0, len(waiting), TOGETHER):
+        for running in [started(name, query, out) for name, query in waiting[first : first + TOGETHER]]:
+            running.awaitTermination()
+
+
+def started(name, query, out):
+    writer = query.to_spark().writeStream.option("checkpointLocation", str(out / f"{name}-state"))
+    writer = writer.trigger(availableNow=True)
+    if name == "together":
+        return writer.foreachBatch(Each(out)).start()
+    return writer.format("parquet").option("path", str(out / name)).start()
 
 
 def test_each_algorithm_streams_over_a_restart_and_equals_the_process(spark, tmp_path):
