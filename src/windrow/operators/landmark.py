@@ -42,7 +42,7 @@ class Running(Released):
         self.window = window
         self.totals = Chunks(lambda f: self._combined(f, (PANE, *self.keys)))
         self.stores["total/"] = self.totals
-        self.marks[GREATEST] = START
+        self.remember(**{GREATEST: START})
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         late = batch.filter(pl.col(PANE) < self.closed)

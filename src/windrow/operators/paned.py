@@ -47,7 +47,7 @@ class Paned(SlidingAggregate):
         if options.versioned:
             self.stores["versions/"] = self.versions.chunks
         if options.empty or options.early is not None:
-            self.marks |= {"greatest": START, "shown": START}
+            self.remember(greatest=START, shown=START)
 
     def pane_size(self) -> int:
         """The length of a pane; queries that share panes have smaller ones than each alone."""
