@@ -98,7 +98,8 @@ def feed(built, rows, cuts, order=None):
     edges = [0, *sorted(min(c, len(rows)) for c in cuts), len(rows)]
     for a, b in zip(edges, edges[1:], strict=False):  # noqa: RUF007
         counts, side = run.counts, run._side
-        run = built.run().restore(dict(disk))
+        run = built.run()
+        run.graph.restore(dict(disk))
         run.counts, run._side = counts, side
         run.push("s", data[a:b])
         for name, chunk in run.graph.changes().items():
