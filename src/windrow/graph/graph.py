@@ -53,6 +53,11 @@ class Graph:
             self.nodes[node].to.append((number, port))
         return number
 
+    def connect(self, node: int, to: int, port: int) -> None:
+        """Let the output of a node go to a port of another, too."""
+        self.nodes[node].to.append((to, port))
+        self._before[to].append(node)
+
     def input(self, node: int, port: int = 0) -> int:
         """Make a port of a node an input of the graph; returns its number."""
         self.inputs.append((node, port))

@@ -13,10 +13,11 @@ from sqlglot import exp
 from windrow.errors import DataError, PlanError, QueryError, listing
 from windrow.hosts import local
 from windrow.hosts.local import Value, value
-from windrow.language import lengths
+from windrow.language import lengths, promise
 from windrow.language.functions import AggregateExpr
 from windrow.language.hints import size as memory_size
 from windrow.language.lengths import Length, check_zone, length
+from windrow.language.promise import Promise
 from windrow.logical import expressions
 from windrow.logical.nodes import (
     OF_ROWS,
@@ -65,7 +66,7 @@ def stream(
     progress: str,
     *,
     slack: Length | None = None,
-    punctuation: str | None = None,
+    punctuation: str | Promise | None = None,
     punctuation_by: str | Sequence[str] = (),
     parse: str | None = None,
     row_num: str | Sequence[str] | None = None,
@@ -77,7 +78,8 @@ def stream(
 
     ``data``: a Spark DataFrame (streaming or batch), or rows, Arrow, pandas or Polars data. ``slack``: how far a
     row can be behind the greatest progress value seen before it. ``punctuation``: instead of slack, a column of
-    promises: a row with a value there is a marker and says that all later rows have at least that progress value.
+    promises: a row with a value there is a marker and says that all later rows have at least that progress value; or
+    another way to make promises, see ``wr.promise``.
     ``punctuation_by``: columns in which a marker names the group it is about (NULL: everyone), so that windows close
     group by group in queries that group by them.
     ``parse``: how to read a text progress value, "iso8601" or a strptime format. ``row_num``: the integer column that
@@ -100,8 +102,8 @@ def stream(
         schema, source = dict(frame.schema), Source(frame, False, misfits)
     numbered = _row_num(schema, row_num, row_slack)
     by = (punctuation_by,) if isinstance(punctuation_by, str) else tuple(punctuation_by)
-    given = Progress(progress, None, punctuation, parse, numbered, row_slack, by)
-    return _stream(schema, source, given, slack, name, statistics)
+    given = Progress(progress, None, None, parse, numbered, row_slack, by)
+    return _stream(schema, source, given, slack, punctuation, name, statistics)
 
 
 def read_parquet(
@@ -169,15 +171,15 @@ def _stream(
     source: Source,
     given: Progress,
     slack: Length | None,
+    promises: str | Promise | None,
     name: str,
     statistics: Statistics | None = None,
 ) -> Stream:
-    progress, punctuation, parse = given.attribute, given.marker, given.parse
+    progress, parse = given.attribute, given.parse
     if odd := [c for c in schema if c.startswith("@")]:
         raise DataError(f"column names that begin with '@' are reserved: rename {listing(odd)}")
-    for argument, column in (("progress", progress), ("punctuation", punctuation)):
-        if column is not None and column not in schema:
-            raise QueryError(f"{argument}={column!r} is not a column; there are: {listing(schema)}")
+    if progress not in schema:
+        raise QueryError(f"progress={progress!r} is not a column; there are: {listing(schema)}")
     if parse is not None:
         if schema[progress] != pl.String:
             raise QueryError(f"parse={parse!r} needs a text column, and {progress!r} is of type {schema[progress]}")
@@ -186,23 +188,34 @@ def _stream(
     if not progressing(dtype):
         hint = " (for timestamps in text, say parse='iso8601' or a strptime format)" if dtype == pl.String else ""
         raise QueryError(f"progress={progress!r} must be {PROGRESSING}, not {dtype}{hint}")
+    given = _promising(given, schema, slack, promises)
+    punctuation = given.marker
+    if punctuation is not None and punctuation not in schema:
+        raise QueryError(f"punctuation={punctuation!r} is not a column; there are: {listing(schema)}")
     for column in given.marker_by:
         if column not in schema:
             raise QueryError(f"punctuation_by={column!r} is not a column; there are: {listing(schema)}")
         kind = schema[column]
         if not (kind.is_integer() or kind.is_temporal() or kind in (pl.String, pl.Boolean)):
             raise QueryError(f"punctuation_by={column!r} must be text, an integer, boolean or a date, not {kind}")
-    if punctuation is not None:
-        if slack is not None:
-            raise QueryError("give either slack or punctuation: two sources of promises would contradict each other")
-        if schema[punctuation] != pl.Null and normal_type(schema[punctuation]) != normal_type(dtype):
-            raise QueryError(
-                f"punctuation={punctuation!r} is of type {schema[punctuation]}, {progress!r} of type {dtype}"
-            )
-    held = None if slack is None else length(slack, dtype, "slack", zero=True)
+    if punctuation is not None and normal_type(schema[punctuation]) not in (pl.Null, normal_type(dtype)):
+        raise QueryError(f"punctuation={punctuation!r} is of type {schema[punctuation]}, {progress!r} of type {dtype}")
     columns = tuple((c, t) for c, t in schema.items() if c != punctuation)
-    scan = Scan(name, columns, replace(given, slack=held), statistics)
+    scan = Scan(name, columns, given, statistics)
     return Stream(scan, {name: source})
+
+
+def _promising(
+    given: Progress, schema: dict[str, pl.DataType], slack: Length | None, promises: str | Promise | None
+) -> Progress:
+    """How far the stream is, by the one way that is given."""
+    if slack is not None and promises is not None:
+        raise QueryError("give either slack or punctuation: two sources of promises would contradict each other")
+    if slack is not None:
+        return promise.slack(slack).declare(given, schema)
+    if isinstance(promises, str):
+        return promise.markers(promises, given.marker_by).declare(given, schema)
+    return given if promises is None else promises.declare(given, schema)
 
 
 def _is_spark(data: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import polars as pl
 
@@ -116,7 +117,10 @@ def promises_text(scan: Scan) -> str:
 def _promises(scan: Scan, dtype: pl.DataType) -> str:
     if scan.source.marker is not None:
         by = f", about everyone or one {', '.join(scan.source.marker_by)}" if scan.source.marker_by else ""
-        return f"promises from column {scan.source.marker}{by}"
+        skew = f", less {span(scan.source.skew, dtype)}" if scan.source.skew else ""
+        return f"promises from column {scan.source.marker}{skew}{by}"
+    if scan.source.rule is not None:
+        return scan.source.rule.says(scan.progress, partial(span, dtype=dtype))
     if scan.source.slack is not None:
         return f"promises {span(scan.source.slack, dtype)} behind the greatest {scan.progress}"
     return "finite: its end is its only promise"

@@ -14,6 +14,7 @@ from windrow.errors import PlanError, QueryError, listing
 from windrow.logical.expressions import dtype_of, fail
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.released import STATUS, VERSION
+from windrow.operators.rules import Rule
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
 Shape = Sliding | Landmark | RowSliding | Partitioned | SlideByTuple | Session
@@ -25,7 +26,7 @@ OF_ROWS = ("heavy_hitters", "approx_heavy_hitters")
 
 @dataclass(frozen=True)
 class Progress:
-    """How a source progresses. Exactly one of ``slack`` and ``marker`` makes promises; a finite source needs none."""
+    """How a source progresses. One of ``slack``, ``marker`` and ``rule`` makes promises; a finite source needs none."""
 
     attribute: str
     slack: int | None = None
@@ -34,6 +35,18 @@ class Progress:
     row_num: tuple[str, ...] = ()  # what numbers the rows by arrival: a column, or source partition and position
     row_slack: int = 0
     marker_by: tuple[str, ...] = ()  # the columns that say which group a marker is about
+    rule: Rule | None = None  # how promises are made where slack and markers do not do it
+    skew: int = 0  # markers are readings of a clock that can be so far ahead of rows that still come
+
+    @property
+    def promises(self) -> bool:
+        """Whether anything but its end says how far the source is."""
+        return self.slack is not None or self.marker is not None or self.rule is not None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that tell how far the source is; the marker's is not one of the stream."""
+        return (self.attribute, *self.marker_by, *(self.rule.columns if self.rule is not None else ()))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from windrow.operators.bucket import Bucket
 from windrow.operators.buffering import Buffering
 from windrow.operators.clock import WallClock
 from windrow.operators.gate import Gate
+from windrow.operators.generate import Generate, Judge, Witness
 from windrow.operators.groupwise import GroupPaned
 from windrow.operators.instants import Instants
 from windrow.operators.landmark import Running
@@ -40,9 +41,11 @@ __all__ = [
     "BufferedByTuple",
     "Buffering",
     "Gate",
+    "Generate",
     "GroupPaned",
     "Instants",
     "Item",
+    "Judge",
     "Lift",
     "Meld",
     "Operator",
@@ -62,4 +65,5 @@ __all__ = [
     "Top",
     "WallClock",
     "Wid",
+    "Witness",
 ]

@@ -60,6 +60,7 @@ class Admit(Stateless):
         marker: str | None = None,
         needs: Sequence[str] = (),
         marker_by: Sequence[str] = (),
+        skew: int = 0,
     ) -> None:
         self.progress = progress
         self.dtype = dtype
@@ -67,6 +68,7 @@ class Admit(Stateless):
         self.marker = marker
         self.needs = tuple(needs)  # further columns without which a row cannot take part
         self.marker_by = tuple(marker_by)  # the columns whose values say which group a marker is about
+        self.skew = skew  # how much older than a marker rows after it can be
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         promises: list[Item] = []
@@ -104,7 +106,9 @@ class Admit(Stateless):
     def _promises(self, markers: Batch) -> list[Item]:
         """One promise for everyone, and one for each group that markers name. NULL names everyone."""
         assert self.marker is not None
-        at = physical(pl.col(self.marker).cast(self.dtype), self.dtype)  # without any marker it may have no type
+        at = (
+            physical(pl.col(self.marker).cast(self.dtype), self.dtype) - self.skew
+        )  # without any marker it may have no type
         named = pl.all_horizontal(pl.col(c).is_not_null() for c in self.marker_by) if self.marker_by else pl.lit(False)
         marks = markers.filter(~named).select(at.max()).item()
         found: list[Item] = [Punctuation(marks)] if marks is not None else []

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from windrow.aggregates import Partials, make
+from windrow.logical.explain import promises_text
 from windrow.logical.expressions import dtype_of, translate
 from windrow.logical.nodes import (
     WINDOW_END,
@@ -30,12 +31,15 @@ from windrow.logical.nodes import (
 from windrow.operators import (
     Admit,
     Gate,
+    Generate,
+    Judge,
     Lift,
     Panes,
     Punctuate,
     Retract,
     Select,
     WallClock,
+    Witness,
 )
 from windrow.operators import Project as ProjectOperator
 from windrow.operators import Top as TopOperator
@@ -168,8 +172,11 @@ def _admission(scan: Scan, by_rows: bool, needs: tuple[str, ...]) -> tuple[Step,
             "punctuate", punctuate, f"promise what is more than {source.row_slack} before max({number})"
         )
     dtype = scan.schema[scan.progress]
-    admit = partial(Admit, scan.progress, dtype, source.parse, source.marker, needs, source.marker_by)
+    admit = partial(Admit, scan.progress, dtype, source.parse, source.marker, needs, source.marker_by, source.skew)
     first = Step("admit", admit, f"rows without a readable {scan.progress} to the side output")
+    if (rule := source.rule) is not None:
+        halves = partial(Witness, rule), partial(Judge, rule)
+        return first, Step("generate", partial(Generate, rule), promises_text(scan), halves)
     says = f"promise max({scan.progress}) - slack" if source.slack is not None else "notes how far the stream comes"
     return first, Step("punctuate", partial(Punctuate, source.slack), says)
 

@@ -31,6 +31,11 @@ class Step:
     name: str
     make: Callable[[], Operator]
     says: str
+    halves: tuple[Callable[[], Operator], Callable[[], Operator]] | None = None  # in each part of a stream; for all
+
+    def split(self) -> Step:
+        """The step as it is in a part of a stream, where it tells the other half what it sees."""
+        return self if self.halves is None else replace(self, make=self.halves[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +48,15 @@ class Pipeline:
 
     def then(self, *steps: Step) -> Pipeline:
         return replace(self, steps=self.steps + steps)
+
+    def judging(self) -> tuple[Step, ...]:
+        """What makes the promises of its source from the evidence of all parts, if they are made so, and then the other
+        steps: no rows take this way, but each says what a promise means for what it puts out.
+        """
+        for at, step in enumerate(self.steps):
+            if step.halves is not None:
+                return replace(step, make=step.halves[1], halves=None), *self.steps[at + 1 :]
+        return ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +111,7 @@ class Plan:
 def _collect(node: Node, wanted: set[str], found: dict[str, set[str]]) -> None:
     match node:
         case Scan():
-            found.setdefault(node.name, set()).update({*wanted, node.progress, *node.source.marker_by})
+            found.setdefault(node.name, set()).update({*wanted, *node.source.columns})
         case Filter():
             _collect(node.input, wanted | _columns_in([node.predicate]), found)
         case Project():

@@ -30,7 +30,7 @@ from windrow.hosts.spark.session import prepare, session, shard_count
 from windrow.hosts.spark.shard import Fragment, ShardProcessor
 from windrow.logical.explain import text
 from windrow.logical.nodes import Scan
-from windrow.planner import Pipeline, Plan, Stage
+from windrow.planner import Pipeline, Plan, Stage, Step
 from windrow.sources.files import Files
 
 if TYPE_CHECKING:
@@ -95,12 +95,15 @@ def late_rows(both: DataFrame) -> DataFrame:
 
 
 def check_progress(scan: Scan, streaming: bool) -> None:
-    """Refuse an endless source whose windows could never close."""
-    if streaming and scan.source.slack is None and scan.source.marker is None:
+    """Refuse an endless source whose windows could never close, or whose rule needs what Spark does not keep."""
+    rule = scan.source.rule
+    if streaming and rule is not None and (why := rule.check(in_order=False)) is not None:
+        raise PlanError(f"stream {scan.name!r}: {why}")
+    if streaming and not scan.source.promises:
         raise PlanError(
             f"stream {scan.name!r} makes no promises, so no window over it would ever be released. Say how far behind "
             f"its rows can be: wr.stream(df, progress={scan.progress!r}, slack='10 seconds') (slack='0 seconds' if "
-            f"they are in order), or name a column of markers: punctuation='column'"
+            f"they are in order), or name a column of markers: punctuation='column', or another way: wr.promise"
         )
 
 
@@ -139,7 +142,7 @@ class _Compiler:
         needed = self.plan.needed()[pipeline.source.name]
         if pipeline.source.source.marker is not None:
             needed = [*needed, pipeline.source.source.marker]
-        map_side = MapSide(pipeline.steps, route, ends=not self.streaming)
+        map_side = MapSide([step.split() for step in pipeline.steps], route, ends=not self.streaming)
         if isinstance(source, Files):
             return load(self.spark, source, MapFiles(map_side, tuple(needed)))
         quoted = ["`" + c.replace("`", "``") + "`" for c in needed]
@@ -148,10 +151,14 @@ class _Compiler:
     def _stage(self, stage: Stage, after: Pipeline, route: Route) -> DataFrame:
         ids = tuple(shard_ids(self.shards))
         frames, port = [], 0
+        judges: dict[int, tuple[Step, ...]] = {}
         for pipeline in stage.inputs:
+            if self.streaming and (steps := pipeline.judging()):
+                judges[port] = steps
             frames.append(self._fragment(pipeline, Route(stage.keys, ids, port)))
             port += len(ids) if isinstance(pipeline.source, Stage) else 1
-        fragment = Fragment(port, (*stage.steps, *after.steps), route, ids if route.shards else (), self.limit)
+        upstream = ids if route.shards else ()
+        fragment = Fragment(port, (*stage.steps, *after.steps), route, upstream, self.limit, tuple(judges.items()))
         exchanged = self._union(frames)
         if not self.streaming:
             return exchanged.repartition(self.shards, "shard").mapInArrow(BatchShards(fragment), COLUMNS)

@@ -29,6 +29,7 @@ ARROW = pa.schema(
     ]
 )
 DATA, PROMISE, ROWS_IN, ROWS_BAD, ROWS_LATE, ROWS_OUT, STATE_BYTES, RESULT, LATE, ROWS_REVISED, FILES_BAD = range(11)
+EVIDENCE = 11  # from which every shard makes the promises of a source
 METRICS = "windrow"  # the name of the counters in a streaming query's ``observedMetrics``
 COUNTERS = {
     "rows_in": ROWS_IN,

@@ -11,6 +11,7 @@ import pyarrow as pa
 from windrow.graph import Graph
 from windrow.hosts.spark.exchange import (
     DATA,
+    EVIDENCE,
     LATE,
     PROMISE,
     RESULT,
@@ -56,6 +57,9 @@ class Outbox:
         for item in items:
             if isinstance(item, Punctuation):
                 self._note(item)
+            elif isinstance(item, Side) and item.kind == "evidence":
+                blob = encode(item.rows) if self.route.shards else None
+                yield from ((s, self.route.port, EVIDENCE, self._tag(), 0, blob) for s in self.route.shards)
             elif isinstance(item, Side):
                 self.counts[item.kind] += item.count
                 if item.kind == "late" and item.rows.width:

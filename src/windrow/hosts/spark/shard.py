@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 from pyspark.sql import Row as SparkRow
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
@@ -17,6 +18,7 @@ from windrow.graph import Graph
 from windrow.hosts.spark.exchange import (
     ARROW,
     DATA,
+    EVIDENCE,
     PROMISE,
     ROWS_BAD,
     ROWS_LATE,
@@ -52,6 +54,7 @@ class Fragment:
     route: Route
     upstream: tuple[int, ...] = ()  # the ids of this stage's shards, where another stage follows
     limit: int | None = None  # bytes of state that a shard may hold
+    judges: tuple[tuple[int, tuple[Step, ...]], ...] = ()  # what makes the promises of a port, from evidence
 
     def graph(self) -> Graph:
         """A graph whose inputs are the ports of the union."""
@@ -59,6 +62,8 @@ class Fragment:
         melded = graph.add("meld", Meld(self.ports))
         for port in range(self.ports):
             graph.input(melded, port)
+        for port, steps in self.judges:
+            graph.connect(add_steps(graph, steps, None), melded, port)
         add_steps(graph, self.steps, melded)
         return graph
 
@@ -67,19 +72,24 @@ class Fragment:
         position = self.route_position(shard)
         outbox = Outbox(self.route if position is None else _moved(self.route, position), shard)
         data: list[Row] = []
+        shown: dict[int, list[Row]] = {}
         promised: dict[tuple[int, bytes | None], int] = {}
         for row in rows:
             if row[2] == DATA:
                 data.append(row)
+            elif row[2] == EVIDENCE:
+                shown.setdefault(row[1], []).append(row)
             elif row[2] == PROMISE:
                 about = row[1], row[5]
                 promised[about] = max(promised.get(about, START), row[4])
             else:
                 yield outbox.passed(row[2], row[4], row[5])
         # Arrival over the network is in no order; a fixed one makes a replayed micro-batch equal to the first.
-        for _shard, port, _kind, _tag, _value, blob in sorted(data, key=lambda row: (row[1], row[3])):
-            assert blob is not None
-            yield from outbox.rows(graph.on_batch(port, decode(blob, f"a blob of shard {shard}")))
+        for row in sorted(data, key=lambda row: (row[1], row[3])):
+            yield from outbox.rows(graph.on_batch(row[1], decode(_blob(row), f"a blob of shard {shard}")))
+        for number, (port, _) in enumerate(self.judges):
+            if found := [decode(_blob(r), "evidence") for r in sorted(shown.get(port, []), key=lambda r: r[3])]:
+                yield from outbox.rows(graph.on_batch(self.ports + number, pl.concat(found)))
         for port, promise in self._promises(promised, ended):
             yield from outbox.rows(graph.on_punctuation(port, promise))
         yield from outbox.rows(graph.on_flush())
@@ -120,6 +130,11 @@ class Fragment:
     def route_position(self, shard: int) -> int | None:
         """Which of the next stage's ports is this shard's (each shard promises for itself)."""
         return self.upstream.index(shard) if self.upstream else None
+
+
+def _blob(row: Row) -> bytes:
+    assert row[5] is not None
+    return row[5]
 
 
 def _moved(route: Route, by: int) -> Route:

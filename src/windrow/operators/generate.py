@@ -1,0 +1,92 @@
+"""Generate: promises by a rule, in one place, or as evidence from many parts of a stream and one judgement."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from windrow.operators.operator import Batch, Changes, Item, Side, State, Stateless
+from windrow.operators.punctuate import Punctuate
+from windrow.operators.rules import Rule
+from windrow.progress import Promises, Punctuation
+
+
+class Judge(Stateless):
+    """Takes evidence and gives promises. All judges that get the same evidence give the same promises."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.memory: State = {}
+        self.promises = Promises()
+        self._saved: State = {}
+
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        self.memory, value = self.rule.promise(self.memory, batch)
+        promise = None if value is None else Punctuation(value)
+        return [promise] if promise is not None and self.promises.give(promise) else []
+
+    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        return [promise] if self.promises.give(promise) else []
+
+    def snapshot(self) -> State:
+        return {**self.memory, "promised": pl.DataFrame({"value": [self.promises.low]})}
+
+    def changes(self) -> Changes:
+        now = self.snapshot()
+        news: Changes = {k: v for k, v in now.items() if k not in self._saved or not v.equals(self._saved[k])}
+        self._saved = now
+        return news
+
+    def restore(self, state: State) -> None:
+        self.memory = dict(state)
+        told = self.memory.pop("promised", None)
+        self.promises = Promises() if told is None else Promises(int(told["value"][0]))
+        self._saved = dict(state)
+
+    def state_bytes(self) -> int:
+        return int(sum(frame.estimated_size() for frame in self.memory.values()))
+
+
+class Witness(Punctuate):
+    """Tells what its part of a stream shows, and promises nothing: it does not see the other parts."""
+
+    def __init__(self, rule: Rule) -> None:
+        super().__init__(None)
+        self.rule = rule
+
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        passed = super().on_batch(port, batch)
+        return [*passed, Side("evidence", 0, self.rule.evidence(batch))] if batch.height else passed
+
+
+class Generate(Punctuate):
+    """Witness and judge of a stream that is seen whole.
+
+    >>> from windrow.operators.rules import RowSlack
+    >>> Generate(RowSlack(1)).on_batch(0, pl.DataFrame({"@t": [5, 9, 7]}))[1]
+    Punctuation(value=9, group=None)
+    """
+
+    def __init__(self, rule: Rule) -> None:
+        super().__init__(None)
+        self.judge = Judge(rule)
+
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        passed = super().on_batch(port, batch)
+        return [*passed, *self.judge.on_batch(0, self.judge.rule.evidence(batch))] if batch.height else passed
+
+    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        """A promise from further up is as good as one of ours."""
+        return super().on_punctuation(port, promise) if self.judge.promises.give(promise) else []
+
+    def snapshot(self) -> State:
+        return {**super().snapshot(), **{f"judge/{k}": v for k, v in self.judge.snapshot().items()}}
+
+    def changes(self) -> Changes:
+        return {**super().changes(), **{f"judge/{k}": v for k, v in self.judge.changes().items()}}
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self.judge.restore({k.removeprefix("judge/"): v for k, v in state.items() if k.startswith("judge/")})
+
+    def state_bytes(self) -> int:
+        return self.judge.state_bytes()

@@ -1,0 +1,262 @@
+"""Rules by which promises are made from what has arrived so far (Li 8.1), where the newest batch says too little.
+
+A rule has two halves, so that it means the same in one process and on many. ``evidence`` is what a part of the stream
+shows: small, and without an order among parts. ``promise`` adds evidence to what is remembered and says what follows.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from windrow.errors import ResultError
+from windrow.operators.admit import physical
+from windrow.operators.clock import Bounds
+from windrow.operators.operator import PROGRESS, Batch, State
+from windrow.progress import START
+
+NUMBER, COUNT, TOP, BUCKET, PART = "@number", "@count", "@top", "@bucket", "@part"
+
+
+class Rule(ABC):
+    """How a stream progresses. ``columns``: those of the source that it looks at, besides the progressing one."""
+
+    columns: tuple[str, ...] = ()
+
+    @abstractmethod
+    def says(self, attribute: str, span: Callable[[int], str]) -> str:
+        """What ``explain`` shows; ``span`` writes lengths of the attribute."""
+
+    @abstractmethod
+    def evidence(self, batch: Batch) -> Batch:
+        """What a batch that is not empty shows."""
+
+    @abstractmethod
+    def promise(self, memory: State, evidence: Batch) -> tuple[State, int | None]:
+        """What is remembered after some evidence, and what can be promised."""
+
+    def check(self, in_order: bool) -> str | None:
+        """Why the rule cannot be used; ``in_order``: whether rows are seen in the order in which they arrive."""
+        return None
+
+
+@dataclass(frozen=True)
+class RowSlack(Rule):
+    """No row comes more than ``rows`` rows after one with a greater value: what lies further back is settled.
+
+    ``number``: the column that numbers the rows by arrival; without one it is the order in which they are pushed.
+
+    >>> rule = RowSlack(1)
+    >>> memory, promised = rule.promise({}, rule.evidence(pl.DataFrame({"@t": [5, 9, 7]})))
+    >>> promised                                       # 9 and what precedes it; 7 could still be overtaken
+    9
+    """
+
+    rows: int
+    number: str | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        return () if self.number is None else (self.number,)
+
+    def says(self, attribute: str, span: Callable[[int], str]) -> str:
+        by = f" by {self.number}" if self.number is not None else ""
+        return f"promises the greatest {attribute} of all rows but the last {self.rows}{by}"
+
+    def check(self, in_order: bool) -> str | None:
+        if self.number is not None or in_order:
+            return None
+        return "slack in rows needs to know in which order rows arrive: name the column that numbers them, row_num=.."
+
+    def evidence(self, batch: Batch) -> Batch:
+        number = pl.col(self.number) if self.number is not None else pl.int_range(pl.len())
+        seen = batch.select(number.cast(pl.Int64).alias(NUMBER), PROGRESS).drop_nulls()
+        return self._steps(seen).with_columns(pl.lit(batch.height, pl.Int64).alias(COUNT))
+
+    def _steps(self, seen: Batch) -> Batch:
+        """Only rows that raise the maximum can matter, and one of those that are settled whatever else comes."""
+        if not seen.height:
+            return seen
+        seen = seen.sort(NUMBER)
+        last = int(seen[NUMBER][-1])
+        rising = seen[PROGRESS].cum_max().shift(1)
+        steps = seen.filter(rising.is_null() | (seen[PROGRESS] > rising))
+        settled = steps.filter(pl.col(NUMBER) <= last - self.rows).tail(1)
+        newest = pl.DataFrame({NUMBER: [last], PROGRESS: [int(seen[PROGRESS][-1])]})  # how far the numbers are
+        return pl.concat([settled, steps.filter(pl.col(NUMBER) > last - self.rows), newest]).unique(maintain_order=True)
+
+    def promise(self, memory: State, evidence: Batch) -> tuple[State, int | None]:
+        before = int(memory["rows"][COUNT][0]) if "rows" in memory else 0
+        moved = pl.col(NUMBER) + (before if self.number is None else 0)
+        seen = evidence.select(moved, PROGRESS)
+        steps = self._steps(pl.concat([memory["steps"], seen]) if "steps" in memory else seen)
+        count = int(evidence[COUNT].max()) if evidence.height and self.number is None else 0  # type: ignore[arg-type]
+        remembered = {"steps": steps, "rows": pl.DataFrame({COUNT: [before + count]})}
+        if not steps.height:
+            return remembered, None
+        settled = steps.filter(pl.col(NUMBER) <= int(steps[NUMBER].max()) - self.rows)  # type: ignore[arg-type]
+        return remembered, int(settled[PROGRESS].max()) if settled.height else None  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class BySource(Rule):
+    """Each source partition is at most ``slack`` behind itself; the slowest of at least ``count`` says how far all are.
+
+    >>> rule = BySource("p", 0, 2)
+    >>> memory, promised = rule.promise({}, rule.evidence(pl.DataFrame({"@t": [5], "p": ["a"]})))
+    >>> promised, rule.promise(memory, rule.evidence(pl.DataFrame({"@t": [3], "p": ["b"]})))[1]
+    (None, 3)
+    """
+
+    column: str
+    slack: int
+    count: int
+
+    @property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (self.column,)
+
+    def says(self, attribute: str, span: Callable[[int], str]) -> str:
+        return (
+            f"promises {span(self.slack)} behind the greatest {attribute} of the slowest {self.column}, "
+            f"as soon as {self.count} are there"
+        )
+
+    def evidence(self, batch: Batch) -> Batch:
+        part = pl.col(self.column).cast(pl.String).alias(PART)
+        return batch.group_by(part, maintain_order=True).agg(pl.col(PROGRESS).max())
+
+    def promise(self, memory: State, evidence: Batch) -> tuple[State, int | None]:
+        both = pl.concat([memory["tops"], evidence]) if "tops" in memory else evidence
+        tops = both.group_by(PART, maintain_order=True).agg(pl.col(PROGRESS).max())
+        slowest = int(tops[PROGRESS].min()) - self.slack if tops.height >= self.count else None  # type: ignore[arg-type]
+        return {"tops": tops}, slowest
+
+
+@dataclass(frozen=True)
+class Estimated(Rule):
+    """Slack from the disorder that was seen: so large that a share of ``quantile`` of the rows would have been in time.
+
+    Until ``enough`` rows are seen it is at least ``initial``. It grows at once and shrinks only when the estimate is
+    well below it, so that it does not swing. Rows above the estimate are late: exactness is not promised, it is chosen.
+    """
+
+    quantile: float
+    initial: int
+    enough: int = 1000
+
+    GROWTH = 1.05  # one bucket of lateness to the next: what is counted is rounded up, and what follows from it again
+    BACK = 0.8  # of the slack in force: only below this it shrinks
+    FORGET = 1_000_000  # rows after which all counts are halved, so that what is long ago counts less
+
+    def says(self, attribute: str, span: Callable[[int], str]) -> str:
+        return (
+            f"promises behind the greatest {attribute} by a slack estimated to cover {self.quantile:.10g} of the rows, "
+            f"{span(self.initial)} at first"
+        )
+
+    def evidence(self, batch: Batch) -> Batch:
+        top = int(batch[PROGRESS].max())  # type: ignore[arg-type]
+        found, counts = np.unique(self._bucket(top - batch[PROGRESS].to_numpy()), return_counts=True)
+        return pl.DataFrame({TOP: np.full(len(found), top), BUCKET: found, COUNT: counts.astype(np.int64)})
+
+    def _bucket(self, lateness: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        late = np.maximum(lateness, 1).astype(np.float64)
+        return np.where(lateness <= 0, 0, 1 + np.ceil(np.log(late) / math.log(self.GROWTH))).astype(np.int64)
+
+    def _most(self, bucket: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The greatest lateness in a bucket."""
+        return np.where(bucket <= 0, 0, np.ceil(self.GROWTH ** (bucket - 1.0))).astype(np.int64)
+
+    def promise(self, memory: State, evidence: Batch) -> tuple[State, int | None]:
+        greatest, slack = memory["now"].row(0) if "now" in memory else (START, self.initial)
+        seen = memory.get("seen", pl.DataFrame(schema={BUCKET: pl.Int64, COUNT: pl.Int64}))
+        if greatest > START and evidence.height:  # how far behind what was known before these rows came
+            behind = self._most(evidence[BUCKET].to_numpy()) - (evidence[TOP].to_numpy() - greatest)
+            news = pl.DataFrame({BUCKET: self._bucket(behind), COUNT: evidence[COUNT]})
+            seen = pl.concat([seen, news]).group_by(BUCKET).agg(pl.col(COUNT).sum()).sort(BUCKET)
+            if seen[COUNT].sum() > self.FORGET:
+                seen = seen.with_columns(pl.col(COUNT) // 2).filter(pl.col(COUNT) > 0)
+        if evidence.height:
+            greatest = max(greatest, int(evidence[TOP].max()))  # type: ignore[arg-type]
+        slack = self._slack(seen, slack)
+        remembered = {"seen": seen, "now": pl.DataFrame({"greatest": [greatest], "slack": [slack]})}
+        return remembered, greatest - slack if greatest > START else None
+
+    def _slack(self, seen: Batch, before: int) -> int:
+        total = int(seen[COUNT].sum())
+        if not total:
+            return before
+        covered = seen[COUNT].cum_sum().search_sorted(math.ceil(self.quantile * total))
+        found = int(self._most(seen[BUCKET].to_numpy()[[min(int(covered), seen.height - 1)]])[0])
+        if total < self.enough:
+            return max(found, before)
+        return found if found > before or found < self.BACK * before else before
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a user's function is told: of the newest rows, and of all."""
+
+    rows: int
+    least: Any
+    greatest: Any
+    all_rows: int
+    all_greatest: Any
+    promised: Any
+
+
+@dataclass(frozen=True)
+class ByFunction(Rule):
+    """Whatever a user's function says, as a value of the progressing attribute; None promises nothing new."""
+
+    function: Callable[[Seen], Any] = field(compare=False)
+    name: str
+    dtype: pl.DataType
+
+    def says(self, attribute: str, span: Callable[[int], str]) -> str:
+        return f"promises what the function {self.name} says"
+
+    def evidence(self, batch: Batch) -> Batch:
+        at = batch[PROGRESS]
+        return pl.DataFrame({COUNT: [batch.height], "least": [at.min()], "greatest": [at.max()]})
+
+    def promise(self, memory: State, evidence: Batch) -> tuple[State, int | None]:
+        rows, greatest, promised = memory["now"].row(0) if "now" in memory else (0, START, START)
+        if not evidence.height:
+            return memory, None
+        count, least, newest = int(evidence[COUNT].sum()), evidence["least"].min(), evidence["greatest"].max()
+        rows, greatest = rows + count, max(greatest, int(newest))  # type: ignore[arg-type]
+        told = Seen(count, self._value(least), self._value(newest), rows, self._value(greatest), self._value(promised))
+        said = self._said(told)
+        promised = max(promised, START if said is None else said)
+        return {"now": pl.DataFrame({"rows": [rows], "greatest": [greatest], "promised": [promised]})}, said
+
+    def _value(self, at: Any) -> Any:
+        return None if at == START else Bounds(self.dtype).column("t", np.array([at]))[0]
+
+    def _said(self, told: Seen) -> int | None:
+        try:
+            said = self.function(told)
+        except Exception as error:
+            raise ResultError(
+                f"the function {self.name} that makes promises failed on {told}: {type(error).__name__}: {error}"
+            ) from error
+        if said is None:
+            return None
+        fits = isinstance(said, datetime if isinstance(self.dtype, pl.Datetime) else date) or (
+            self.dtype.is_integer() and isinstance(said, int) and not isinstance(said, bool)
+        )
+        if not fits:
+            raise ResultError(
+                f"the function {self.name} that makes promises gave {said!r}: it must give a value of type "
+                f"{self.dtype}, or None"
+            )
+        return int(pl.DataFrame({"t": [said]}).select(physical(pl.col("t").cast(self.dtype), self.dtype)).item())

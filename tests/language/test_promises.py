@@ -1,0 +1,97 @@
+"""What ``wr.stream(.., punctuation=wr.promise...)`` takes, in process."""
+
+import polars as pl
+import pytest
+
+import windrow as wr
+
+ROWS = [{"t": t, "p": p} for t, p in ((1, "a"), (6, "a"), (3, "b"), (8, "b"), (5, "a"), (12, "b"))]
+EMPTY = pl.DataFrame(schema={"t": pl.Int64, "p": pl.String})
+
+
+@pytest.mark.parametrize(
+    ("punctuation", "expected", "late"),
+    [
+        (wr.promise.ordered(), [[], [2], [], [8], [], [10]], 2),
+        (wr.promise.slack(3), [[], [2], [], [4], [], [6, 8]], 0),
+        (wr.promise.rows(2), [[], [], [], [2, 4], [], [8]], 1),
+        (wr.promise.rows(3), [[], [], [], [], [2, 4, 6], []], 0),
+        (wr.promise.partitions("p", 2), [[], [], [2], [4], [], []], 1),
+        (wr.promise.partitions("p", 2, slack=1), [[], [], [2], [4], [], []], 0),
+        (wr.promise.partitions("p", 3), [[], [], [], [], [], []], 0),
+        (wr.promise.estimated(4), [[], [2], [], [4], [], [6, 8]], 0),
+        (wr.promise.function(lambda seen: seen.all_greatest - 6), [[], [], [], [2], [], [4, 6]], 0),
+    ],
+)
+def test_windows_close_as_the_stream_says(punctuation, expected, late):
+    run = wr.stream(EMPTY, "t", punctuation=punctuation, name="s").window(range=2).agg(n=wr.count()).run()
+    found = []
+    released = 0
+    for row in ROWS:
+        results = run.push("s", [row]).results()
+        found.append(results["window_end"].sort().to_list())
+        released += results["n"].sum()
+    assert found == expected
+    assert run.counts["rows_late"] == late
+    released += run.end().results()["n"].sum()
+    assert released + late == run.counts["rows_in"] == len(ROWS)
+
+
+def test_heartbeats_promise_what_their_clock_shows_less_the_skew():
+    empty = EMPTY.with_columns(beat=pl.lit(None, pl.Int64))
+    beats = wr.stream(empty, "t", punctuation=wr.promise.heartbeats("beat", skew=3), name="s")
+    run = beats.window(range=2).agg(n=wr.count()).run()
+    run.push("s", [{"t": 1, "beat": None}, {"t": 5, "beat": None}, {"t": None, "beat": 7}])
+    assert run.results()["window_end"].to_list() == [2]
+    run.push("s", [{"t": None, "beat": 9}])
+    assert run.results()["window_end"].to_list() == [6]
+    assert "promises from column beat, less 3" in beats.explain()
+
+
+def test_explain_says_where_promises_come_from():
+    def shown(punctuation, **options):
+        return wr.stream(EMPTY, "t", punctuation=punctuation, **options).window(range=2).agg(n=wr.count()).explain()
+
+    assert "promises the greatest t of all rows but the last 4" in shown(wr.promise.rows(4))
+    assert "all rows but the last 4 by t" in shown(wr.promise.rows(4), row_num="t")
+    assert "promises 1 behind the greatest t of the slowest p, as soon as 2 are" in shown(
+        wr.promise.partitions("p", 2, 1)
+    )
+    assert "a slack estimated to cover 0.99 of the rows, 5 at first" in shown(wr.promise.estimated(5, 0.99))
+    assert "promises what the function max says" in shown(wr.promise.function(max))
+
+
+@pytest.mark.parametrize(
+    ("declared", "reason"),
+    [
+        (lambda: wr.promise.rows(-1), "zero or more, not -1"),
+        (lambda: wr.promise.partitions("p", 0), "at least one partition, not 0"),
+        (lambda: wr.promise.partitions("q", 2), "partitions: 'q' is not a column; there are: p, t"),
+        (lambda: wr.promise.estimated(5, 1.5), "above 0 and at most 1, not 1.5"),
+        (lambda: wr.promise.estimated("5 seconds"), "initial"),
+        (lambda: wr.promise.heartbeats("q"), "'q' is not a column"),
+        (lambda: wr.promise.heartbeats("p"), "is of type String, 't' of type Int64"),
+        (lambda: wr.promise.slack(-2), "slack must be zero or more"),
+    ],
+)
+def test_a_way_that_does_not_fit_is_refused(declared, reason):
+    with pytest.raises(wr.QueryError, match=reason):
+        wr.stream(EMPTY, "t", punctuation=declared())
+
+
+def test_two_ways_at_once_are_refused():
+    with pytest.raises(wr.QueryError, match="either slack or punctuation"):
+        wr.stream(EMPTY, "t", slack=3, punctuation=wr.promise.rows(3))
+    with pytest.raises(wr.QueryError, match="one order of all rows"):
+        wr.stream(EMPTY, "t", punctuation=wr.promise.rows(3), row_num=("p", "t"))
+
+
+def test_a_snapshot_keeps_what_was_seen():
+    def query():
+        return wr.stream(EMPTY, "t", punctuation=wr.promise.rows(2), name="s").window(range=2).agg(n=wr.count()).run()
+
+    run, found = query(), []
+    for row in ROWS:
+        found.append(run.push("s", [row]).results()["window_end"].sort().to_list())
+        run = query().restore(run.snapshot())
+    assert found == [[], [], [], [2, 4], [], [8]]

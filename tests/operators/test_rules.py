@@ -1,0 +1,212 @@
+"""Rules that make promises: true if what they assume is, as strong as can be, and the same from parts as from all."""
+
+import datetime as dt
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from windrow.errors import ResultError
+from windrow.operators import Generate, Judge, Side, Witness
+from windrow.operators.rules import ByFunction, BySource, Estimated, RowSlack
+from windrow.progress import END, Punctuation
+
+CHECK = settings(deadline=None, derandomize=True, max_examples=80)
+VALUES = st.lists(st.integers(0, 30), min_size=1, max_size=25)
+CUTS = st.lists(st.integers(1, 6), min_size=1, max_size=25)
+
+
+def rows(values, **columns):
+    return pl.DataFrame({"@t": values, **columns}, schema_overrides={"@t": pl.Int64})
+
+
+def batches(frame, cuts):
+    """The frame in batches of the given sizes, again and again."""
+    found, at = [], 0
+    while at < frame.height:
+        size = cuts[len(found) % len(cuts)]
+        found.append(frame[at : at + size])
+        at += size
+    return found
+
+
+def promised(items):
+    return [i.value for i in items if isinstance(i, Punctuation)]
+
+
+def told(rule, parts, restart=True):
+    """The promise in force after each batch; after each call the operator goes on from its own changes."""
+    operator, chunks, last, found = Generate(rule), {}, None, []
+    for batch in parts:
+        news = promised(operator.on_batch(0, batch))
+        last = news[-1] if news else last
+        found.append(last)
+        for name, frame in operator.changes().items():
+            assert frame is not None
+            chunks[name] = frame
+        if restart:
+            operator = Generate(rule)
+            operator.restore(chunks)
+    return found
+
+
+def allowed(values, n):
+    """Whether no row comes more than n rows after one with a greater value, by the definition."""
+    return all(values[i] <= values[j] for j in range(len(values)) for i in range(max(0, j - n)))
+
+
+# -- slack in rows -----------------------------------------------------------------------------------------------------
+@CHECK
+@given(VALUES, CUTS, st.integers(0, 5))
+def test_rows_that_are_settled_are_promised_and_nothing_more_could_be(values, cuts, n):
+    parts = batches(rows(values), cuts)
+    seen = []
+    for batch, promise in zip(parts, told(RowSlack(n), parts), strict=True):
+        seen += batch["@t"].to_list()
+        settled = seen[: max(0, len(seen) - n)]
+        assert promise == (max(settled) if settled else None)
+        if settled and allowed(seen, n):
+            # A next row with the promised value keeps to the rule, so to promise one more would be wrong.
+            assert allowed([*seen, promise], n)
+            assert not allowed([*seen, promise - 1], n)
+
+
+@CHECK
+@given(VALUES, CUTS, st.integers(0, 5), st.randoms(use_true_random=False))
+def test_parts_in_any_order_show_what_the_whole_shows(values, cuts, n, random):
+    frame = rows(values, nr=list(range(len(values))), p=[v % 3 for v in values])
+    for rule in (RowSlack(n, "nr"), BySource("p", n, 2), Estimated(0.9, 5)):
+        whole, judge, witness = Generate(rule), Judge(rule), Witness(rule)
+        last, parted = None, None
+        for batch in batches(frame, cuts):
+            last = (promised(whole.on_batch(0, batch)) or [last])[-1]
+            middle = random.randint(0, batch.height)
+            parts = [p for p in (batch[:middle], batch[middle:]) if p.height]
+            random.shuffle(parts)
+            shown = [i.rows for p in parts for i in witness.on_batch(0, p) if isinstance(i, Side)]
+            parted = (promised(judge.on_batch(0, pl.concat(shown))) or [parted])[-1]
+            if not isinstance(rule, Estimated):
+                assert parted == last
+        if isinstance(rule, Estimated) and len(values) > 10:  # by parts lateness is rounded up from other tops
+            assert parted <= frame["@t"].max()
+
+
+def test_rows_without_a_number_settle_nothing():
+    rule = RowSlack(1, "nr")
+    frame = rows([3, 9, 4], nr=pl.Series([0, None, 1], dtype=pl.Int64))
+    assert told(rule, [frame]) == [3]
+
+
+def test_what_is_remembered_of_rows_is_bounded_by_the_slack():
+    rule = RowSlack(10)
+    operator = Generate(rule)
+    for start in range(0, 100_000, 1000):
+        operator.on_batch(0, rows(list(range(start, start + 1000))))
+    assert operator.judge.memory["steps"].height <= 12
+
+
+# -- source partitions -------------------------------------------------------------------------------------------------
+@CHECK
+@given(VALUES, CUTS, st.integers(0, 4), st.integers(1, 3))
+def test_the_slowest_partition_says_how_far_all_are(values, cuts, slack, count):
+    frame = rows(values, p=[("a", "b", None)[(7 * v) % 3] for v in values])
+    parts = batches(frame, cuts)
+    tops, best = {}, None
+    for batch, promise in zip(parts, told(BySource("p", slack, count), parts), strict=True):
+        for t, p in batch.rows():
+            tops[p] = max(t, tops.get(p, t))
+        now = min(tops.values()) - slack if len(tops) >= count else None
+        best = now if best is None else best if now is None else max(best, now)
+        assert promise == best
+
+
+# -- estimated slack ---------------------------------------------------------------------------------------------------
+def disordered(rng, start, count, late):
+    """One row per tick from ``start``, arriving up to ``late`` ticks late."""
+    at = np.arange(start, start + count)
+    return rows(at[np.argsort(at + rng.integers(0, late + 1, count), kind="stable")])
+
+
+def test_the_estimate_covers_the_share_it_says():
+    rng = np.random.default_rng(5)
+    frame = disordered(rng, 0, 40_000, 500)
+    for quantile in (0.9, 0.99, 1.0):
+        parts = batches(frame, [100])
+        late = 0
+        for promise, batch in zip([None, *told(Estimated(quantile, 400), parts)[:-1]], parts, strict=True):
+            late += 0 if promise is None else (batch["@t"] < promise).sum()
+        assert late / frame.height <= (1 - quantile) * 1.2 + (0.002 if quantile < 1 else 0.005)
+
+
+def test_the_estimate_grows_at_once_and_shrinks_only_when_well_below():
+    rule = Estimated(1.0, 10, enough=10)
+    operator = Generate(rule)
+    slack = lambda: operator.judge.memory["now"]["slack"][0]  # noqa: E731
+    operator.on_batch(0, rows([100]))
+    assert slack() == 10
+    operator.on_batch(0, rows([60, 110]))
+    assert 40 <= slack() <= 46  # rounded up twice
+    before = slack()
+    for at in range(120, 200):
+        operator.on_batch(0, rows([at - 1, at]))
+    assert slack() == before  # the greatest lateness is still what it was
+    swings = Estimated(0.5, 1000, enough=4)
+    operator = Generate(swings)
+    for at in range(100, 120):
+        operator.on_batch(0, rows([at]))
+    assert slack() == 0  # half of the rows are never late, and 1000 was only the beginning
+    assert Estimated(0.5, 100)._slack(pl.DataFrame({"@bucket": [93], "@count": [5000]}), 100) == 100  # within a fifth
+
+
+def test_until_enough_rows_are_seen_the_initial_slack_holds():
+    operator = Generate(Estimated(0.5, 50, enough=1000))
+    for at in range(100, 110):
+        last = promised(operator.on_batch(0, rows([at])))
+    assert last == [109 - 50]
+
+
+# -- a function --------------------------------------------------------------------------------------------------------
+DAY = 86_400_000_000
+
+
+def test_a_function_is_told_what_was_seen_and_gives_a_value_of_the_attribute():
+    calls = []
+
+    def cautious(seen):
+        calls.append(seen)
+        return seen.all_greatest - dt.timedelta(days=1) if seen.all_rows > 2 else None
+
+    rule = ByFunction(cautious, "cautious", pl.Datetime("us"))
+    assert told(rule, [rows([DAY, 3 * DAY]), rows([2 * DAY])], restart=False) == [None, 2 * DAY]
+    assert (calls[1].rows, calls[1].all_rows, calls[1].promised) == (1, 3, None)
+    assert calls[1].least == calls[1].greatest == dt.datetime(1970, 1, 3)
+    assert calls[1].all_greatest == dt.datetime(1970, 1, 4)
+
+
+@pytest.mark.parametrize(
+    ("says", "reason"),
+    [
+        (lambda seen: "soon", "gave 'soon': it must give a value of type Int64, or None"),
+        (lambda seen: True, "gave True"),
+        (lambda seen: 1 // 0, "failed on Seen.*ZeroDivisionError"),
+    ],
+)
+def test_what_a_function_cannot_say_is_named(says, reason):
+    with pytest.raises(ResultError, match=reason):
+        told(ByFunction(says, "says", pl.Int64()), [rows([1])])
+
+
+def test_a_function_that_goes_back_changes_nothing():
+    values = iter([5, 3, 7])
+    rule = ByFunction(lambda seen: next(values), "says", pl.Int64())
+    operator = Generate(rule)
+    assert [promised(operator.on_batch(0, rows([9]))) for _ in range(3)] == [[5], [], [7]]
+
+
+def test_the_end_of_a_stream_says_how_far_it_came():
+    operator = Generate(RowSlack(100))
+    operator.on_batch(0, rows([4, 6]))
+    assert operator.on_punctuation(0, Punctuation(END)) == [Punctuation(6), Punctuation(END)]
+    assert operator.on_punctuation(0, Punctuation(END)) == []
