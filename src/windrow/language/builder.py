@@ -19,6 +19,7 @@ from windrow.language.hints import size as memory_size
 from windrow.language.lengths import Length, check_zone, length
 from windrow.language.promise import Promise
 from windrow.logical import expressions
+from windrow.logical.explain import span
 from windrow.logical.nodes import (
     OF_ROWS,
     PROGRESSING,
@@ -38,7 +39,7 @@ from windrow.logical.nodes import (
     where,
 )
 from windrow.logical.nodes import Together as TogetherNode
-from windrow.operators.admit import REASON, UNPARSABLE
+from windrow.operators.admit import REASON, UNPARSABLE, Ahead
 from windrow.operators.options import PLAIN, Options
 from windrow.planner import Given, Plan, plan
 from windrow.sources.files import Files, Format
@@ -71,6 +72,8 @@ def stream(
     parse: str | None = None,
     row_num: str | Sequence[str] | None = None,
     row_slack: int = 0,
+    arrival: str | None = None,
+    ahead: Length | None = None,
     statistics: Statistics | None = None,
     name: str = UNNAMED,
 ) -> Stream:
@@ -84,8 +87,10 @@ def stream(
     group by group in queries that group by them.
     ``parse``: how to read a text progress value, "iso8601" or a strptime format. ``row_num``: the integer column that
     numbers the rows by arrival, for windows of rows; or two columns, source partition and position in it, as Kafka's
-    ("partition", "offset"). ``row_slack``: by how many numbers rows can be out of that order. ``statistics``: what is
-    known of the stream, for the optimizer; rows that are here, and files, are measured.
+    ("partition", "offset"). ``row_slack``: by how many numbers rows can be out of that order. ``ahead``: how far a
+    progress value can be ahead of column ``arrival``, which says when the row came; one that is further ahead, from a
+    clock gone wrong, is a bad row and closes nothing. ``statistics``: what is known of the stream, for the optimizer;
+    rows that are here, and files, are measured.
 
     >>> s = stream([{"t": 1, "x": 5}, {"t": 2, "x": 6}], progress="t")
     >>> s.window(range=2).agg(total=AggregateExpr("sum", "x")).collect().rows()
@@ -103,7 +108,8 @@ def stream(
     numbered = _row_num(schema, row_num, row_slack)
     by = (punctuation_by,) if isinstance(punctuation_by, str) else tuple(punctuation_by)
     given = Progress(progress, None, None, parse, numbered, row_slack, by)
-    return _stream(schema, source, given, slack, punctuation, name, statistics)
+    made = _stream(schema, source, given, slack, punctuation, name, statistics)
+    return made if arrival is None and ahead is None else _bounded(made, arrival, ahead)
 
 
 def read_parquet(
@@ -216,6 +222,22 @@ def _promising(
     if isinstance(promises, str):
         return promise.markers(promises, given.marker_by).declare(given, schema)
     return given if promises is None else promises.declare(given, schema)
+
+
+def _bounded(made: Stream, arrival: str | None, ahead: Length | None) -> Stream:
+    """The stream without rows that are too far ahead of their arrival."""
+    scan = made.node
+    assert isinstance(scan, Scan)
+    if arrival is None or ahead is None:
+        raise QueryError("arrival= and ahead= belong together: the column that says when a row came, and the bound")
+    if arrival not in scan.schema:
+        raise QueryError(f"arrival={arrival!r} is not a column; there are: {listing(scan.schema)}")
+    kind, dtype = scan.schema[arrival], scan.schema[scan.progress]
+    if type(kind) is not type(dtype) and not (kind.is_integer() and dtype.is_integer()):
+        raise QueryError(f"arrival={arrival!r} is of type {kind}, {scan.progress!r} of type {dtype}")
+    most = length(ahead, dtype, "ahead", zero=True)
+    bound = Ahead(arrival, most, kind, span(most, dtype))
+    return replace(made, node=replace(scan, source=replace(scan.source, ahead=bound)))
 
 
 def _is_spark(data: Any) -> bool:

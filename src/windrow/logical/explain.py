@@ -107,11 +107,13 @@ def call_text(call: AggregateCall) -> str:
 
 def promises_text(scan: Scan) -> str:
     """Where the promises of a source come from."""
-    dtype = scan.schema[scan.progress]
+    said = _promises(scan, scan.schema[scan.progress])
     if scan.source.row_num:
         by = " and ".join(scan.source.row_num)
-        return f"{_promises(scan, dtype)}; rows numbered by {by}, at most {scan.source.row_slack} out of order"
-    return _promises(scan, dtype)
+        said += f"; rows numbered by {by}, at most {scan.source.row_slack} out of order"
+    if (ahead := scan.source.ahead) is not None:
+        said += f"; bad if more than {ahead.says} ahead of {ahead.arrival}"
+    return said
 
 
 def _promises(scan: Scan, dtype: pl.DataType) -> str:

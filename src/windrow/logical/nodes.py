@@ -12,6 +12,7 @@ from windrow.aggregates import UserAggregate, make
 from windrow.aggregates.functions import Parameter
 from windrow.errors import PlanError, QueryError, listing
 from windrow.logical.expressions import dtype_of, fail
+from windrow.operators.admit import Ahead
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.released import STATUS, VERSION
 from windrow.operators.rules import Rule
@@ -37,6 +38,7 @@ class Progress:
     marker_by: tuple[str, ...] = ()  # the columns that say which group a marker is about
     rule: Rule | None = None  # how promises are made where slack and markers do not do it
     skew: int = 0  # markers are readings of a clock that can be so far ahead of rows that still come
+    ahead: Ahead | None = None  # rows that are further ahead of their arrival are bad
 
     @property
     def promises(self) -> bool:
@@ -46,7 +48,8 @@ class Progress:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that tell how far the source is; the marker's is not one of the stream."""
-        return (self.attribute, *self.marker_by, *(self.rule.columns if self.rule is not None else ()))
+        arrival = (self.ahead.arrival,) if self.ahead is not None else ()
+        return (self.attribute, *self.marker_by, *(self.rule.columns if self.rule is not None else ()), *arrival)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -15,6 +16,7 @@ NULL_PROGRESS = "the progress value is NULL"
 ISO_ZONED = ("%+", "%Y-%m-%dT%H:%M:%S%.f%z")
 ISO_BARE = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M")
 UNPARSABLE = "the progress value cannot be parsed"
+FUTURE = "@future"
 VAGUE = "the marker names only a part of a group"
 
 
@@ -44,6 +46,27 @@ def iso_timestamp(text: pl.Expr) -> pl.Expr:
     return pl.coalesce(*zoned, *bare, day)
 
 
+@dataclass(frozen=True)
+class Ahead:
+    """How far a progress value can be ahead of when its row arrived: what is further ahead is a clock gone wrong.
+
+    One such row would promise that nothing before it follows, and make all others late.
+    """
+
+    arrival: str
+    most: int
+    dtype: pl.DataType
+    says: str  # the bound in words
+
+    def exceeded(self) -> pl.Expr:
+        """Whether a row is too far ahead; unknown where its arrival is."""
+        return pl.col(PROGRESS) - physical(pl.col(self.arrival), self.dtype) > self.most
+
+    @property
+    def reason(self) -> str:
+        return f"the progress value is more than {self.says} ahead of {self.arrival}"
+
+
 class Admit(Stateless):
     """Adds the column ``@t``. ``parse`` is how a text progress value is read: "iso8601" or a strptime format.
 
@@ -61,6 +84,7 @@ class Admit(Stateless):
         needs: Sequence[str] = (),
         marker_by: Sequence[str] = (),
         skew: int = 0,
+        ahead: Ahead | None = None,
     ) -> None:
         self.progress = progress
         self.dtype = dtype
@@ -69,6 +93,7 @@ class Admit(Stateless):
         self.needs = tuple(needs)  # further columns without which a row cannot take part
         self.marker_by = tuple(marker_by)  # the columns whose values say which group a marker is about
         self.skew = skew  # how much older than a marker rows after it can be
+        self.ahead = ahead
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         promises: list[Item] = []
@@ -83,17 +108,22 @@ class Admit(Stateless):
         read = batch.with_columns(self._parsed().alias(self.progress))
         read = read.with_columns(physical(pl.col(self.progress), self.dtype).alias(PROGRESS))
         missing = read[PROGRESS].is_null()
+        if self.ahead is not None:
+            future = read.select(self.ahead.exceeded().fill_null(False).alias(FUTURE)).to_series()
+            missing, batch = missing | future, batch.with_columns(future)
         for column in self.needs:
             missing = missing | read[column].is_null()
         if not missing.any():
             return [read, *promises]
         why: Any = pl.when(pl.col(self.progress).is_null()).then(pl.lit(NULL_PROGRESS))
+        if self.ahead is not None:
+            why = why.when(FUTURE).then(pl.lit(self.ahead.reason))
         if self.parse is not None:
             why = why.when(self._parsed().is_null()).then(pl.lit(UNPARSABLE))
         for column in self.needs:
             why = why.when(pl.col(column).is_null()).then(pl.lit(f"the row number {column} is NULL"))
         why = why.otherwise(pl.lit(UNPARSABLE))
-        bad = batch.filter(missing).with_columns(why.alias(REASON))
+        bad = batch.filter(missing).with_columns(why.alias(REASON)).drop(FUTURE, strict=False)
         return [read.filter(~missing), Side("bad", bad.height, bad), *promises]
 
     def _vague(self) -> pl.Expr:
