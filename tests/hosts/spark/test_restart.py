@@ -28,7 +28,7 @@ def command(folder, name, slack="3.2 seconds", reader="spark-parquet"):
     ]
 
 
-@pytest.mark.kills
+@pytest.mark.spark
 def test_killed_six_times_nothing_is_lost_doubled_or_changed(spark, tmp_path):
     link = Link("main", rate=60, hosts=20, band=3.2)
     rows = packets(link, MINUTES * 60)
