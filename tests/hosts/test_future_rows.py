@@ -35,8 +35,11 @@ def test_a_row_from_the_future_is_bad_and_closes_nothing():
     assert run.results().height > 0
     assert run.counts["rows_late"] == 0
     bad = run.bad_rows()
-    assert bad["x"].to_list() == [2, 3]
-    assert set(bad["reason"]) == {"the progress value is more than 1 minute ahead of came"}
+    assert bad["x"].to_list() == [2, 3, 4]
+    assert bad["reason"].to_list() == [
+        *["the progress value is more than 1 minute ahead of came"] * 2,
+        "the arrival came is NULL, so the progress value cannot be trusted",
+    ]
     assert set(bad.columns) == {*data.columns, "reason"}
     released = 0
     run = query(data.clear()).run()

@@ -82,6 +82,8 @@ def test_a_way_that_does_not_fit_is_refused(declared, reason):
 def test_two_ways_at_once_are_refused():
     with pytest.raises(wr.QueryError, match="either slack or punctuation"):
         wr.stream(EMPTY, "t", slack=3, punctuation=wr.promise.rows(3))
+    with pytest.raises(wr.QueryError, match="makes promises without any"):
+        wr.stream(EMPTY, "t", punctuation=wr.promise.rows(3), punctuation_by="p")
     with pytest.raises(wr.QueryError, match="one order of all rows"):
         wr.stream(EMPTY, "t", punctuation=wr.promise.rows(3), row_num=("p", "t"))
 

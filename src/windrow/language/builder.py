@@ -198,6 +198,10 @@ def _stream(
     punctuation = given.marker
     if punctuation is not None and punctuation not in schema:
         raise QueryError(f"punctuation={punctuation!r} is not a column; there are: {listing(schema)}")
+    if given.marker_by and given.rule is not None:
+        raise QueryError(
+            "punctuation_by= says which group a marker is about, and punctuation= makes promises without any"
+        )
     for column in given.marker_by:
         if column not in schema:
             raise QueryError(f"punctuation_by={column!r} is not a column; there are: {listing(schema)}")

@@ -59,12 +59,15 @@ class Ahead:
     says: str  # the bound in words
 
     def exceeded(self) -> pl.Expr:
-        """Whether a row is too far ahead; unknown where its arrival is."""
-        return pl.col(PROGRESS) - physical(pl.col(self.arrival), self.dtype) > self.most
+        """Whether a row is too far ahead. One without an arrival could be: to let it in would close everything."""
+        ahead = pl.col(PROGRESS) - physical(pl.col(self.arrival), self.dtype) > self.most
+        return (ahead | pl.col(self.arrival).is_null()).fill_null(False)
 
-    @property
-    def reason(self) -> str:
-        return f"the progress value is more than {self.says} ahead of {self.arrival}"
+    def reason(self) -> pl.Expr:
+        """Why such a row is bad."""
+        unknown = pl.lit(f"the arrival {self.arrival} is NULL, so the progress value cannot be trusted")
+        known = pl.lit(f"the progress value is more than {self.says} ahead of {self.arrival}")
+        return pl.when(pl.col(self.arrival).is_null()).then(unknown).otherwise(known)
 
 
 class Admit(Stateless):
@@ -109,7 +112,7 @@ class Admit(Stateless):
         read = read.with_columns(physical(pl.col(self.progress), self.dtype).alias(PROGRESS))
         missing = read[PROGRESS].is_null()
         if self.ahead is not None:
-            future = read.select(self.ahead.exceeded().fill_null(False).alias(FUTURE)).to_series()
+            future = read.select(self.ahead.exceeded().alias(FUTURE)).to_series()
             missing, batch = missing | future, batch.with_columns(future)
         for column in self.needs:
             missing = missing | read[column].is_null()
@@ -117,7 +120,7 @@ class Admit(Stateless):
             return [read, *promises]
         why: Any = pl.when(pl.col(self.progress).is_null()).then(pl.lit(NULL_PROGRESS))
         if self.ahead is not None:
-            why = why.when(FUTURE).then(pl.lit(self.ahead.reason))
+            why = why.when(FUTURE).then(self.ahead.reason())
         if self.parse is not None:
             why = why.when(self._parsed().is_null()).then(pl.lit(UNPARSABLE))
         for column in self.needs:

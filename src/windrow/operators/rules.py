@@ -251,12 +251,14 @@ class ByFunction(Rule):
             ) from error
         if said is None:
             return None
-        fits = isinstance(said, datetime if isinstance(self.dtype, pl.Datetime) else date) or (
-            self.dtype.is_integer() and isinstance(said, int) and not isinstance(said, bool)
-        )
-        if not fits:
+        if not self._fits(said):
             raise ResultError(
                 f"the function {self.name} that makes promises gave {said!r}: it must give a value of type "
                 f"{self.dtype}, or None"
             )
         return int(pl.DataFrame({"t": [said]}).select(physical(pl.col("t").cast(self.dtype), self.dtype)).item())
+
+    def _fits(self, said: Any) -> bool:
+        if self.dtype.is_integer():
+            return isinstance(said, int) and not isinstance(said, bool)
+        return isinstance(said, datetime) if isinstance(self.dtype, pl.Datetime) else type(said) is date
