@@ -41,6 +41,7 @@ from windrow.language.functions import (  # noqa: E402
     stddev_pop,
     sum,
     top_k,
+    udf,
     var,
     var_pop,
 )
@@ -91,6 +92,7 @@ __all__ = [
     "sum",
     "together",
     "top_k",
+    "udf",
     "var",
     "var_pop",
 ]

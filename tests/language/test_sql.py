@@ -182,12 +182,15 @@ def test_errors_underline_the_text(query, message, underlined, tables):
     ("query", "message"),
     [
         ("SELECT a.ts FROM Main1 a, Main2 b", "joins"),
-        ("SELECT ts FROM Main1 ORDER BY ts", "ORDER BY"),
+        ("SELECT ts, len FROM Main1 ORDER BY len", "can only be ordered by what it progresses on: ORDER BY ts"),
+        ("SELECT ts FROM Main1 ORDER BY ts DESC", "order ascending"),
+        ("SELECT ts FROM Main1 ORDER BY ts LIMIT 3", "LIMIT needs a window"),
+        ("SELECT DISTINCT len FROM Main1", "remember every row for ever"),
         ("SELECT ts FROM Main1 LIMIT 3", "LIMIT"),
-        ("SELECT ts FROM Main1 UNION SELECT ts FROM Main2", "UNION ALL"),
+        ("SELECT len FROM Main1 UNION SELECT len FROM Main2", "remember every row for ever"),
         ("SELECT median(DISTINCT len) FROM Main1 [RANGE 1 minute]", "DISTINCT fits"),
         ("SELECT count(*) FROM Main1 [RANGE 1 minute] LIMIT 3", "needs an ORDER BY"),
-        ("SELECT count(*) AS n FROM Main1 [RANGE 1 minute] ORDER BY n", "needs a LIMIT"),
+        ("SELECT count(*) AS n FROM Main1 [RANGE 1 minute] ORDER BY n", "ORDER BY window_end first"),
         ("SELECT count(*) AS n FROM Main1 [RANGE 1 minute] ORDER BY n LIMIT 0", "LIMIT must be positive"),
         (
             "SELECT count(*) AS n FROM Main1 [RANGE 1 minute] ORDER BY n LIMIT 1 EMIT EARLY EVERY 1 second",

@@ -19,7 +19,7 @@ from windrow.sources.files import Files, Unreadable, short
 from windrow.sources.frames import to_frame
 
 IDENTITY = "@snapshot"  # the name of the frame that says what a snapshot is of
-FORMAT = 1
+FORMAT = 2
 Value = int | str | date | datetime  # a point on a progressing attribute
 
 

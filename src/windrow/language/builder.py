@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,17 +14,20 @@ from windrow.errors import DataError, PlanError, QueryError, listing
 from windrow.hosts import local
 from windrow.hosts.local import Value, value
 from windrow.language import lengths, promise
-from windrow.language.functions import AggregateExpr
+from windrow.language.functions import AggregateExpr, Udf
 from windrow.language.hints import size as memory_size
 from windrow.language.lengths import Length, check_zone, length
 from windrow.language.promise import Promise
 from windrow.logical import expressions
 from windrow.logical.explain import span
 from windrow.logical.nodes import (
+    BRANCH,
     OF_ROWS,
     PROGRESSING,
     WINDOW_END,
     AggregateCall,
+    Apply,
+    Filter,
     Node,
     Progress,
     Project,
@@ -32,12 +35,17 @@ from windrow.logical.nodes import (
     Shape,
     Statistics,
     aggregated,
+    applied,
+    distinct,
     filtered,
+    ordered,
     progressing,
     ranked,
+    split,
     united,
     where,
 )
+from windrow.logical.nodes import Ordered as OrderedNode
 from windrow.logical.nodes import Together as TogetherNode
 from windrow.operators.admit import REASON, UNPARSABLE, Ahead
 from windrow.operators.options import PLAIN, Options
@@ -50,6 +58,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 UNNAMED = "stream"
+TESTED = "tested by a function"  # the column of a Python condition, between two steps
 SAMPLE = 100_000  # rows that the optimizer measures
 
 
@@ -261,12 +270,15 @@ class Stream:
         return dict(self.node.schema)
 
     # -- building ----------------------------------------------------------------------------------------------
-    def where(self, condition: str) -> Stream:
-        """Keep the rows for which a SQL condition is true.
+    def where(self, condition: str | Udf) -> Stream:
+        """Keep the rows for which a SQL condition is true, or a Python function (``wr.udf``) that gives a boolean.
 
         >>> stream([{"t": 1}, {"t": 2}], progress="t").where("t > 1").collect().rows()
         [(2,)]
         """
+        if isinstance(condition, Udf):
+            columns = list(self.node.schema)
+            return self.apply(**{TESTED: condition}).where(f"`{TESTED}`").select(*columns)
         return replace(self, node=filtered(self.node, self._resolved(condition), condition))
 
     filter = where
@@ -282,6 +294,71 @@ class Stream:
         for name, node in chosen:
             expressions.dtype_of(node, self.node.schema, items[name])
         return replace(self, node=Project(self.node, chosen))
+
+    def apply(self, **columns: str | Udf) -> Stream:
+        """More columns, or new values of some, each by a SQL expression or a Python function: see ``wr.udf``.
+
+        Where the progressing column gets new values, windows need to know that its order stays: SQL expressions are
+        looked at, a Python function says ``monotone=True``.
+
+        >>> from windrow.language.functions import udf
+        >>> s = stream([{"t": 1, "x": 2}], progress="t")
+        >>> s.apply(y="x * 10", z=udf(lambda x: "x" * x, "STRING", "x")).collect().rows()
+        [(1, 2, 20, 'xx')]
+        """
+        found = self
+        for name, given in columns.items():
+            if isinstance(given, Udf):
+                found = replace(found, node=applied(found.node, name, given.function))
+            else:
+                kept = {c: f"`{c.replace('`', '``')}`" for c in found.node.schema}
+                found = found.select(**{**kept, name: given})
+        return found
+
+    def split(
+        self,
+        condition: str,
+        then: Callable[[Stream], Stream] | None = None,
+        otherwise: Callable[[Stream], Stream] | None = None,
+    ) -> Stream:
+        """Rows for which a condition is true go one way, the others another, and both meet again (Li, Figure 8-3).
+
+        Each way is a function of a stream, with ``where``, ``select`` and ``apply``; left out, rows pass as they are.
+        The source is read once, and what is dear on one way is spared for the rows of the other.
+
+        >>> s = stream([{"t": 1, "x": 9}, {"t": 2, "x": 4}, {"t": 3, "x": 3}], progress="t")
+        >>> s.split("x > 5", otherwise=lambda rest: rest.where("x % 2 = 0")).collect().rows()
+        [(1, 9), (2, 4)]
+        """
+        if self.node.progress is None:
+            raise PlanError("split() needs the progressing column: select it")
+        scan = Scan(BRANCH, tuple(self.node.schema.items()), Progress(self.node.progress))
+        ways = [replace(self, node=scan) if way is None else way(replace(self, node=scan)) for way in (then, otherwise)]
+        node = split(self.node, self._resolved(condition), ways[0].node, ways[1].node, condition)
+        return replace(self, node=node)
+
+    def distinct(self) -> Stream:
+        """Each row once, as soon as it comes. The progressing column must be among them: it says what can be forgotten.
+
+        >>> stream([{"t": 1}, {"t": 1}, {"t": 2}], progress="t").distinct().collect().rows()
+        [(1,), (2,)]
+        """
+        return replace(self, node=distinct(self.node))
+
+    def order_by(self, *columns: str) -> Stream:
+        """All rows in the order of the progressing column, which comes first, each as soon as no smaller can come.
+
+        Further columns or SQL expressions order rows with the same value, with DESC after them if descending. On Spark
+        all rows go through one shard.
+
+        >>> stream([{"t": 3}, {"t": 1}], progress="t").order_by("t").collect().rows()
+        [(1,), (3,)]
+        """
+        if not columns:
+            raise QueryError("order_by() takes the progressing column, and more if it should")
+        down = [c.upper().endswith(" DESC") for c in columns]
+        terms = [self._resolved(c[:-5] if d else c) for c, d in zip(columns, down, strict=True)]
+        return replace(self, node=ordered(self.node, tuple(zip(terms, down, strict=True))))
 
     def union(self, *others: Stream) -> Stream:
         """All rows of all streams, order-agnostic; the union promises what its slowest member promises."""
@@ -307,7 +384,8 @@ class Stream:
         Windows end at ``origin`` plus multiples of ``slide``; the origin is the start of 1970, UTC, unless given. With
         a ``time_zone`` they follow its wall clock, so that days begin at midnight there. ``using`` forces a physical
         algorithm: "paned", "wid", "buffering", "adaptwid" or "adaptpaned"; else the optimizer takes the fastest one, of
-        those whose state it expects to fit into ``memory`` ("64 MB"), if that is given.
+        those whose state it expects to fit into ``memory`` ("64 MB"), if that is given. "iop" puts all rows in order
+        first, from the sources up to this window: for comparison.
         """
         dtype = self._progressing()
         size = length(range, dtype, "range")
@@ -454,7 +532,7 @@ class Stream:
             result = pl.DataFrame(self.to_spark().toArrow()).cast(self.plan().schema)  # type: ignore[arg-type]
         else:
             result = local.collect(self.plan(), {n: s.data for n, s in self.sources.items()})
-        return _in_order(result)
+        return result if _is_ordered(self.node) else _in_order(result)
 
     def run(self) -> local.LocalRun:
         """A running query in this process, to be fed by hand."""
@@ -498,6 +576,13 @@ class Together(Stream):
         found = super().collect()
         frames = {n: found.filter(pl.col(n).is_not_null()).select(n).unnest(n) for n in found.columns}
         return {n: _in_order(frame) for n, frame in frames.items()}
+
+
+def _is_ordered(node: Node) -> bool:
+    """Whether a query says in which order its rows come."""
+    while isinstance(node, (Filter, Project, Apply)):
+        node = node.input
+    return isinstance(node, OrderedNode)
 
 
 def _in_order(result: pl.DataFrame) -> pl.DataFrame:

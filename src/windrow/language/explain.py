@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from windrow.logical.explain import text, type_name
 from windrow.logical.nodes import Scan
-from windrow.planner import Pipeline, Plan, Stage
+from windrow.planner import MELD, Pipeline, Plan, Stage
 
 NATIVE = "  Spark's own groupBy: plain tumbling windows over a finite DataFrame, where it is faster and means the same"
 
@@ -61,12 +61,18 @@ def _stage(stage: Stage, on_spark: bool, shards: int | None) -> Iterator[str]:
         yield f"  shard (transformWithState, RocksDB), stage {stage.number}"
     else:
         yield f"  stage {stage.number}, grouped by {keys}"
-    if len(stage.inputs) > 1:
-        yield f"    meld: union of {len(stage.inputs)} inputs; promises what the slowest promises"
+    if len(stage.inputs) > 1 or stage.meeting is not MELD:
+        yield f"    {stage.meeting.name}: {_inputs(stage)}; {stage.meeting.says}"
+    if stage.meeting.costs:
+        yield f"      {stage.meeting.costs}"
     for step in stage.steps:
         yield f"    {step.name}: {step.says}"
     if stage.choice is not None:
         yield from (f"    {line}" for line in stage.choice.lines())
+
+
+def _inputs(stage: Stage) -> str:
+    return f"union of {len(stage.inputs)} inputs" if len(stage.inputs) > 1 else "one input"
 
 
 def _indent(block: str) -> list[str]:

@@ -11,6 +11,7 @@ from windrow.aggregates import FUNCTIONS, UserAggregate
 from windrow.aggregates.functions import Parameter
 from windrow.errors import QueryError, listing
 from windrow.logical.expressions import sql_type
+from windrow.operators.apply import Function
 
 
 @dataclass(frozen=True)
@@ -196,3 +197,28 @@ def aggregate(
         raise QueryError(f"the aggregate {name!r} has an inverse but no combine: give both or neither")
     definition = UserAggregate(name.lower(), lift, combine, lower, sql_type(state), sql_type(result), inverse)
     return UserFunction(definition)
+
+
+@dataclass(frozen=True)
+class Udf:
+    """A Python function of columns, for ``Stream.apply`` and ``Stream.where``."""
+
+    function: Function
+
+
+def udf(call: Callable[..., Any], returns: str, *columns: str, vectorized: bool = False, monotone: bool = False) -> Udf:
+    """A Python function of some columns that gives a value of a SQL type.
+
+    It is called for each row with values, or, ``vectorized``, with Polars series for many rows at once, and gives a
+    series (or array) of the same length. A row for which it raises is a bad row, with the reason. ``monotone``: it
+    never gives less for more; then it can replace the progressing column.
+
+    >>> udf(len, "BIGINT", "name").function.name
+    'len'
+    """
+    if not columns:
+        raise QueryError("wr.udf needs to know which columns the function takes: wr.udf(f, 'DOUBLE', 'x', 'y')")
+    if monotone and len(columns) != 1:
+        raise QueryError(f"a monotone function is of one column, not {len(columns)}")
+    name = getattr(call, "__qualname__", type(call).__name__)
+    return Udf(Function(name, call, columns, sql_type(returns), vectorized, monotone))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import sqlglot
@@ -29,15 +29,18 @@ from windrow.logical.nodes import (
     Scan,
     Shape,
     Together,
+    WindowAggregate,
     aggregated,
+    distinct,
     filtered,
+    ordered,
     ranked,
     united,
     where,
 )
 from windrow.operators.options import PLAIN
 from windrow.operators.released import STATUS, VERSION
-from windrow.windows import Sliding
+from windrow.windows import RowSliding, Sliding
 
 FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.Count: "count",
@@ -71,12 +74,19 @@ REFUSED = {  # parts of a SELECT that mean something, but that nothing here runs
     "sort": "SORT BY",
     "cluster": "CLUSTER BY",
     "distribute": "DISTRIBUTE BY",
-    "distinct": "SELECT DISTINCT",
     "windows": "named windows",
     "qualify": "QUALIFY",
     "laterals": "LATERAL VIEW",
     "with_": "WITH",
 }
+
+
+def descending(term: exp.Expr, text: str) -> bool:
+    """Whether a term of ORDER BY is; NULLs are where SQL has them by default."""
+    down = bool(term.args.get("desc"))
+    if bool(term.args.get("nulls_first")) == down:
+        raise fail(term, "NULLs come first, and last with DESC: another place for them has no operator", text)
+    return down
 
 
 def sql(query: str, *functions: UserFunction, **tables: Stream) -> Stream:
@@ -149,11 +159,8 @@ class _Planner:
             case exp.Subquery():
                 return self.query(tree.this)
             case exp.Union():
-                if tree.args.get("distinct"):
-                    raise PlanError(
-                        "UNION without ALL needs duplicate elimination, which has no operator yet: use UNION ALL"
-                    )
-                return united([self.query(tree.this), self.query(tree.expression)])
+                both = united([self.query(tree.this), self.query(tree.expression)])
+                return distinct(both) if tree.args.get("distinct") else both
             case exp.Select():
                 return self._select(tree)
         raise fail(tree, f"expected a SELECT, found {type(tree).__name__.upper()}", self.text)
@@ -196,9 +203,7 @@ class _Planner:
         if (where := select.args.get("where")) is not None:
             self._no_aggregates(where.this, "WHERE")
             node = filtered(node, self._resolved(where.this, node), self.text)
-        if clause is None and self._groups_by_progress(select, node):
-            return _Grouped(self, select, items, None, node).plan()
-        if clause is None:
+        if clause is None and not self._groups_by_progress(select, node):
             return self._plain(select, items, node)
         return _Grouped(self, select, items, clause, node).plan()
 
@@ -216,7 +221,7 @@ class _Planner:
 
     def _plain(self, select: exp.Select, items: list[exp.Expr], node: Node) -> Node:
         grouping = [t for p in ("group", "having") if (t := select.args.get(p)) is not None]
-        for part, name in (("order", "ORDER BY"), ("limit", "LIMIT"), (EMIT, "EMIT EARLY"), ("hint", "a hint")):
+        for part, name in (("limit", "LIMIT"), (EMIT, "EMIT EARLY"), ("hint", "a hint")):
             if select.args.get(part):
                 raise PlanError(f"{name} needs a window: a stream without one has no end to order or to wait for")
         for tree in [*items, *grouping]:
@@ -236,7 +241,25 @@ class _Planner:
                 dtype_of(tree, node.schema, self.text)
                 columns.append((item.alias_or_name or f"column{len(columns)}", tree))
         unchanged = [(c, exp.column(c)) for c in visible(node.schema)]
-        return node if columns == unchanged else Project(node, tuple(columns))
+        found = node if columns == unchanged else Project(node, tuple(columns))
+        found = self._distinct(select, found)
+        order = select.args.get("order")
+        if order is None:
+            return found
+        return ordered(found, tuple(self._ordered(o, found, columns) for o in order.expressions), self.text)
+
+    def _distinct(self, select: exp.Select, node: Node) -> Node:
+        asked = select.args.get("distinct")
+        if asked is not None and asked.args.get("on"):
+            raise fail(asked, "DISTINCT ON has no operator: group, or order with a limit inside a window", self.text)
+        return node if asked is None else distinct(node)
+
+    def _ordered(self, term: exp.Expr, node: Node, columns: Sequence[tuple[str, exp.Expr]]) -> tuple[exp.Expr, bool]:
+        """A term of ORDER BY over selected columns."""
+        tree = term.this if isinstance(term, exp.Ordered) else term
+        if isinstance(tree, exp.Literal) and tree.is_int and 0 < int(tree.name) <= len(columns):
+            tree = exp.column(columns[int(tree.name) - 1][0])
+        return self._resolved(tree, node), descending(term, self.text)
 
     # -- expressions ---------------------------------------------------------------------------------------------
     def _resolved(self, tree: exp.Expr, node: Node) -> exp.Expr:
@@ -295,6 +318,8 @@ class _Grouped:
         condition = None if having is None else self._over_results(having.this)
         order = self._order()
         wanted = hints(self.select)
+        if self._by_all:
+            self.calls["@rows"] = AggregateCall("@rows", "count")
         node: Node = aggregated(
             self.input,
             window,
@@ -309,24 +334,40 @@ class _Grouped:
         if condition is not None:
             node = filtered(node, resolve(condition, node.schema, text), text)
         if order is not None:
-            node = ranked(node, tuple((resolve(e, node.schema, text), down) for e, down in order[0]), order[1])
+            node = self._in_order(node, tuple((resolve(e, node.schema, text), down) for e, down in order[0]), order[1])
         columns = self._arranged([(n, resolve(e, node.schema, text)) for n, e in outputs], settings.versioned)
         for _name, tree in columns:
             dtype_of(tree, node.schema, text)
         same = columns == [(c, exp.column(c)) for c in node.schema]
-        return node if same else Project(node, tuple(columns))
+        found = node if same else Project(node, tuple(columns))
+        return found if self._by_all else self.planner._distinct(self.select, found)
 
-    def _order(self) -> tuple[list[tuple[exp.Expr, bool]], int] | None:
-        """ORDER BY and LIMIT, which belong together: an order of the rows alone is nothing a DataFrame keeps."""
+    @property
+    def _by_all(self) -> bool:
+        """DISTINCT without aggregates: the groups are the rows."""
+        asked, group = self.select.args.get("distinct"), self.select.args.get("group")
+        return asked is not None and group is None and not any(self.planner.aggregates(i) for i in self.items)
+
+    def _in_order(self, node: Node, order: tuple[tuple[exp.Expr, bool], ...], limit: int | None) -> Node:
+        if limit is not None:
+            return ranked(node, order, limit)
+        first, down = order[0]
+        shape = node.window if isinstance(node, WindowAggregate) else None
+        if isinstance(first, exp.Column) and first.name == WINDOW_START and isinstance(shape, (Sliding, RowSliding)):
+            order = ((_column(WINDOW_END, first), down), *order[1:])  # windows of one length end as they begin
+        return ordered(node, order, self.planner.text)
+
+    def _order(self) -> tuple[list[tuple[exp.Expr, bool]], int | None] | None:
+        """ORDER BY with LIMIT is about the rows of a window; without, about all results."""
         order, limit = self.select.args.get("order"), self.select.args.get("limit")
         if order is None and limit is None:
             return None
-        if limit is None:
-            raise PlanError("ORDER BY inside a window needs a LIMIT: the rows of a DataFrame have no order to keep")
         if order is None:
             raise PlanError(
                 "LIMIT inside a window needs an ORDER BY: else which rows stay would depend on their arrival"
             )
+        if limit is None:
+            return [self._ordered(o) for o in order.expressions], None
         count = limit.expression
         if not (isinstance(count, exp.Literal) and count.is_int):
             raise fail(limit, "LIMIT takes a number", self.planner.text)
@@ -336,19 +377,15 @@ class _Grouped:
         tree = term.this if isinstance(term, exp.Ordered) else term
         if isinstance(tree, exp.Literal) and tree.is_int and 0 < int(tree.name) <= len(self.items):
             tree = self.items[int(tree.name) - 1].unalias()
-        down = bool(term.args.get("desc"))
-        if bool(term.args.get("nulls_first")) == down:
-            raise fail(
-                term, "NULLs come first, and last with DESC: another place for them has no operator", self.planner.text
-            )
-        return self._over_results(tree), down
+        return self._over_results(tree), descending(term, self.planner.text)
 
     def _keys(self) -> dict[str, exp.Expr]:
         """GROUP BY: columns, expressions, or names and positions of the select list."""
         aliases = {i.alias: i.this for i in self.items if isinstance(i, exp.Alias)}
         group = self.select.args.get("group")
         keys: dict[str, exp.Expr] = {}
-        for tree in group.expressions if group is not None else ():
+        by = [i.unalias() for i in self.items] if self._by_all else group.expressions if group is not None else ()
+        for tree in by:
             self.planner._no_aggregates(tree, "GROUP BY")
             name = tree.name if isinstance(tree, exp.Column) else ""
             if name and name not in self.input.schema and name in aliases:

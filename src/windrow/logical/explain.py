@@ -8,12 +8,17 @@ from functools import partial
 import polars as pl
 
 from windrow.logical.nodes import (
+    BRANCH,
     AggregateCall,
+    Apply,
+    Distinct,
     Filter,
     Node,
+    Ordered,
     Project,
     Scan,
     Shape,
+    Split,
     Together,
     Top,
     Union,
@@ -132,6 +137,8 @@ def lines(node: Node, depth: int = 0) -> Iterator[str]:
     """The plan, top down."""
     pad = "  " * depth
     match node:
+        case Scan() if node.name == BRANCH:
+            yield f"{pad}its rows"
         case Scan():
             yield f"{pad}Scan {node.name} (progress {node.progress}; {promises_text(node)})"
         case Filter():
@@ -142,6 +149,26 @@ def lines(node: Node, depth: int = 0) -> Iterator[str]:
                 e.sql("spark") if e.sql("spark") == n else f"{e.sql('spark')} AS {n}" for n, e in node.columns
             )
             yield f"{pad}Project {shown}"
+            yield from lines(node.input, depth + 1)
+        case Apply():
+            function = node.function
+            kind = f"{' vectorized' if function.vectorized else ''}{' monotone' if function.monotone else ''}"
+            called = f"{function.name}({', '.join(function.columns)})"
+            yield f"{pad}Apply{kind} {called} AS {node.column} ({type_name(function.returns)})"
+            yield from lines(node.input, depth + 1)
+        case Split():
+            yield f"{pad}Split by {node.predicate.sql('spark')}; true:"
+            yield from lines(node.yes, depth + 2)
+            yield f"{pad}  else:"
+            yield from lines(node.no, depth + 2)
+            yield f"{pad}  of:"
+            yield from lines(node.input, depth + 1)
+        case Distinct():
+            yield f"{pad}Distinct"
+            yield from lines(node.input, depth + 1)
+        case Ordered():
+            more = "".join(f", {e.sql('spark')}{' DESC' if down else ''}" for e, down in node.order)
+            yield f"{pad}Ordered by {node.progress}{more}"
             yield from lines(node.input, depth + 1)
         case Union():
             yield f"{pad}Union"

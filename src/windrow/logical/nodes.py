@@ -11,8 +11,10 @@ from sqlglot import exp
 from windrow.aggregates import UserAggregate, make
 from windrow.aggregates.functions import Parameter
 from windrow.errors import PlanError, QueryError, listing
-from windrow.logical.expressions import dtype_of, fail
+from windrow.logical.expressions import dtype_of, fail, visible
+from windrow.logical.monotone import monotone
 from windrow.operators.admit import Ahead
+from windrow.operators.apply import Function
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.released import STATUS, VERSION
 from windrow.operators.rules import Rule
@@ -20,6 +22,7 @@ from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByT
 
 Shape = Sliding | Landmark | RowSliding | Partitioned | SlideByTuple | Session
 WINDOW_START, WINDOW_END = "window_start", "window_end"
+BRANCH = "@branch"  # the name of what a way of a Split begins with
 PROGRESSING = "a timestamp, date or integer"
 # Shares of all rows; with a second parameter, which FILTER gives them, of the values that are not NULL.
 OF_ROWS = ("heavy_hitters", "approx_heavy_hitters")
@@ -111,9 +114,23 @@ class Project:
 
     @property
     def progress(self) -> str | None:
-        """The name under which the progressing attribute is passed on, if it is."""
+        """The name under which the progressing attribute is passed on; else a column that progresses with it."""
         kept = (n for n, e in self.columns if isinstance(e, exp.Column) and e.name == self.input.progress)
-        return next(kept, None)
+        return next(kept, self._retimed)
+
+    @cached_property
+    def _retimed(self) -> str | None:
+        schema = self.schema
+        found = (n for n, e in self.columns if monotone(e, self.input.progress) and progressing(schema[n]))
+        return next(found, None)
+
+    @property
+    def retimes(self) -> exp.Expr | None:
+        """The expression that rows progress on from here, if it is another than before."""
+        if self.progress is None:
+            return None
+        tree = dict(self.columns)[self.progress]
+        return None if isinstance(tree, exp.Column) else tree
 
 
 @dataclass(frozen=True)
@@ -205,6 +222,77 @@ class Top:
 
 
 @dataclass(frozen=True)
+class Apply:
+    """One more column, by a Python function of others."""
+
+    input: Node
+    column: str
+    function: Function
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        return {**self.input.schema, self.column: self.function.returns}
+
+    @property
+    def progress(self) -> str | None:
+        """The input's, unless the function overwrites it and its order is not known to be the same."""
+        if self.column != self.input.progress:
+            return self.input.progress
+        function = self.function
+        same = function.monotone and function.columns == (self.input.progress,) and progressing(function.returns)
+        return self.column if same else None
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows for which ``predicate`` is true go by ``yes``, the others by ``no``: both are over a scan of BRANCH."""
+
+    input: Node
+    predicate: exp.Expr
+    yes: Node
+    no: Node
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        return self.yes.schema
+
+    @property
+    def progress(self) -> str | None:
+        return self.yes.progress
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Each row once."""
+
+    input: Node
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        return self.input.schema
+
+    @property
+    def progress(self) -> str | None:
+        return self.input.progress
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """All rows in the order of the progressing attribute, and where that is the same, of more expressions."""
+
+    input: Node
+    order: tuple[tuple[exp.Expr, bool], ...] = ()
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        return self.input.schema
+
+    @property
+    def progress(self) -> str | None:
+        return self.input.progress
+
+
+@dataclass(frozen=True)
 class Together:
     """Several window queries over one stream that share their panes; each is a struct column of the result."""
 
@@ -219,7 +307,7 @@ class Together:
         return None
 
 
-Node = Scan | Filter | Project | Union | WindowAggregate | Top | Together
+Node = Scan | Filter | Project | Apply | Split | Union | Distinct | Ordered | WindowAggregate | Top | Together
 
 
 def arrival(node: Node) -> tuple[str, ...]:
@@ -227,7 +315,7 @@ def arrival(node: Node) -> tuple[str, ...]:
     match node:
         case Scan():
             return node.source.row_num
-        case Filter() | Project():
+        case Filter() | Project() | Apply() | Split():
             return _passed_on(node, arrival(node.input))
         case _:  # the rows of a union, and results, have no common order of arrival
             return ()
@@ -238,7 +326,7 @@ def promised_by(node: Node) -> tuple[str, ...]:
     match node:
         case Scan():
             return node.source.marker_by
-        case Filter() | Project():
+        case Filter() | Project() | Apply() | Split():
             return _passed_on(node, promised_by(node.input))
         case Union():  # inputs whose promises are about everyone fit to any
             kinds = {by for each in node.inputs if (by := promised_by(each))}
@@ -247,12 +335,24 @@ def promised_by(node: Node) -> tuple[str, ...]:
             return ()
 
 
-def _passed_on(node: Filter | Project, columns: tuple[str, ...]) -> tuple[str, ...]:
+def _passed_on(node: Filter | Project | Apply | Split, columns: tuple[str, ...]) -> tuple[str, ...]:
     """The names that columns of the input have in the output; none if one of them is not kept as it is."""
     if isinstance(node, Filter):
         return columns
+    if isinstance(node, Apply):
+        return columns if node.column not in columns else ()
+    if isinstance(node, Split):
+        kept = {_along(node.yes, columns), _along(node.no, columns)}
+        return kept.pop() if len(kept) == 1 else ()
     named = {e.name: n for n, e in node.columns if isinstance(e, exp.Column)}
     return tuple(named[c] for c in columns) if all(c in named for c in columns) else ()
+
+
+def _along(node: Node, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """The same through a whole branch."""
+    if isinstance(node, (Filter, Project, Apply, Split)):
+        return _passed_on(node, _along(node.input, columns))
+    return columns
 
 
 def versioned(node: Node) -> bool:
@@ -260,7 +360,7 @@ def versioned(node: Node) -> bool:
     match node:
         case WindowAggregate():
             return node.options.versioned
-        case Filter() | Project():
+        case Filter() | Project() | Apply() | Split():
             return versioned(node.input)
         case _:
             return False
@@ -305,6 +405,66 @@ def united(nodes: list[Node]) -> Node:
             raise QueryError(f"a union needs one progressing attribute, not {first.progress} and {other.progress}")
     flat = [n for node in nodes for n in (node.inputs if isinstance(node, Union) else (node,))]
     return first if len(flat) == 1 else Union(tuple(flat))
+
+
+def applied(node: Node, column: str, function: Function) -> Apply:
+    """A function of columns that exist."""
+    if unknown := [c for c in function.columns if c not in node.schema]:
+        raise QueryError(
+            f"{function.name}: {listing(unknown)} is not a column; there are: {listing(visible(node.schema))}"
+        )
+    if versioned(node):
+        raise PlanError("a Python function over results that come in versions has no operator: drop EMIT EARLY, REVISE")
+    return Apply(node, column, function)
+
+
+def split(node: Node, predicate: exp.Expr, yes: Node, no: Node, sql: str | None = None) -> Split:
+    """Two ways of rows that meet again."""
+    filtered(node, predicate, sql)
+    for way in (yes, no):
+        inner = way
+        while isinstance(inner, (Filter, Project, Apply, Split)):
+            inner = inner.input
+        if not (isinstance(inner, Scan) and inner.name == BRANCH):
+            raise QueryError("a way of split() can have where, select and apply only, over the stream that it is given")
+    united([yes, no])
+    return Split(node, predicate, yes, no)
+
+
+def distinct(node: Node) -> Distinct:
+    """Each row once; what was there must be forgotten some time."""
+    if versioned(node):
+        raise PlanError("DISTINCT over results that come in versions has no operator: drop EMIT EARLY and REVISE")
+    if node.progress is None:
+        raise PlanError(
+            "DISTINCT without the progressing attribute would have to remember every row for ever: add that column to "
+            "the SELECT list, or a window after the table for the different rows of each window"
+        )
+    if nested := [n for n, t in node.schema.items() if t.is_nested()]:
+        raise PlanError(f"DISTINCT over lists and structs has no operator: leave out {listing(nested)}")
+    return Distinct(node)
+
+
+def ordered(node: Node, order: tuple[tuple[exp.Expr, bool], ...], sql: str | None = None) -> Ordered:
+    """An order that a stream can have: its progressing attribute first, ascending."""
+    if versioned(node):
+        raise PlanError("ORDER BY over results that come in versions has no operator: drop EMIT EARLY and REVISE")
+    first, down = order[0]
+    if node.progress is None or not (isinstance(first, exp.Column) and first.name == node.progress):
+        raise (
+            fail(
+                first,
+                f"a stream without an end can only be ordered by what it progresses on: ORDER BY {node.progress} first",
+                sql,
+            )
+            if node.progress is not None
+            else PlanError("ORDER BY needs the progressing attribute: select it")
+        )
+    if down:
+        raise fail(first, "the greatest value comes last, and a stream has no last: order ascending", sql)
+    for tree, _ in order[1:]:
+        dtype_of(tree, node.schema, sql)
+    return Ordered(node, order[1:])
 
 
 def ranked(node: Node, order: tuple[tuple[exp.Expr, bool], ...], limit: int) -> Top:
@@ -376,7 +536,7 @@ def _check_attribute(node: Node, window: Shape) -> None:
 
 
 def _source(node: Node) -> Node:
-    while isinstance(node, (Filter, Project, Top)):
+    while isinstance(node, (Filter, Project, Apply, Split, Distinct, Ordered, Top)):
         node = node.input
     return node
 

@@ -3,10 +3,13 @@
 from windrow.operators.adaptpaned import AdaptPaned
 from windrow.operators.adaptwid import AdaptWid
 from windrow.operators.admit import Admit
+from windrow.operators.apply import Apply
 from windrow.operators.bins import Bins
 from windrow.operators.bucket import Bucket
 from windrow.operators.buffering import Buffering
 from windrow.operators.clock import WallClock
+from windrow.operators.describe import Describe
+from windrow.operators.dupelim import DupElim, Unique
 from windrow.operators.gate import Gate
 from windrow.operators.generate import Generate, Judge, Witness
 from windrow.operators.groupwise import GroupPaned
@@ -21,12 +24,15 @@ from windrow.operators.panes import Panes
 from windrow.operators.partitioned import PartitionedRows
 from windrow.operators.project import Project
 from windrow.operators.punctuate import Punctuate
+from windrow.operators.retime import Retime
 from windrow.operators.retract import Retract
 from windrow.operators.select import Select
 from windrow.operators.session import Sessions
 from windrow.operators.shared import SharedPanes
 from windrow.operators.slide_by_tuple import SlidByTuple
 from windrow.operators.slide_by_tuple_buffering import BufferedByTuple
+from windrow.operators.sort import Merge, Sort
+from windrow.operators.split import Split
 from windrow.operators.top import Top
 from windrow.operators.wid import Wid
 
@@ -35,11 +41,14 @@ __all__ = [
     "AdaptPaned",
     "AdaptWid",
     "Admit",
+    "Apply",
     "Batch",
     "Bins",
     "Bucket",
     "BufferedByTuple",
     "Buffering",
+    "Describe",
+    "DupElim",
     "Gate",
     "Generate",
     "GroupPaned",
@@ -48,6 +57,7 @@ __all__ = [
     "Judge",
     "Lift",
     "Meld",
+    "Merge",
     "Operator",
     "Options",
     "Paned",
@@ -55,6 +65,7 @@ __all__ = [
     "PartitionedRows",
     "Project",
     "Punctuate",
+    "Retime",
     "Retract",
     "Running",
     "Select",
@@ -62,7 +73,10 @@ __all__ = [
     "SharedPanes",
     "Side",
     "SlidByTuple",
+    "Sort",
+    "Split",
     "Top",
+    "Unique",
     "WallClock",
     "Wid",
     "Witness",

@@ -1,14 +1,26 @@
 """Logical plan to physical plan: pipelines of stateless steps, and stages that hold state.
 
-A stage is one window aggregation. Every path that leads to it is a pipeline; selections, projections and the pane
-level commute with the union, so each path runs them before rows meet. A host decides where pipelines and stages run:
-in one graph, or before and after an exchange.
+A stage is a window aggregation, or another operator that holds rows. Every path that leads to it is a pipeline;
+selections, projections and the pane level commute with the union, so each path runs them before rows meet. A host
+decides where pipelines and stages run: in one graph, or before and after an exchange.
 """
 
 from windrow.planner.build import plan
 from windrow.planner.choice import Given
 from windrow.planner.graphs import add_steps, whole_graph
-from windrow.planner.plan import Pipeline, Plan, Stage, Step
+from windrow.planner.plan import MELD, Meeting, Pipeline, Plan, Stage, Step
 from windrow.planner.shapes import ALGORITHMS
 
-__all__ = ["ALGORITHMS", "Given", "Pipeline", "Plan", "Stage", "Step", "add_steps", "plan", "whole_graph"]
+__all__ = [
+    "ALGORITHMS",
+    "MELD",
+    "Given",
+    "Meeting",
+    "Pipeline",
+    "Plan",
+    "Stage",
+    "Step",
+    "add_steps",
+    "plan",
+    "whole_graph",
+]

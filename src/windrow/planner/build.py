@@ -11,39 +11,28 @@ import numpy as np
 import polars as pl
 
 from windrow.aggregates import Partials, make
-from windrow.logical.explain import promises_text
 from windrow.logical.expressions import dtype_of, translate
 from windrow.logical.nodes import (
     WINDOW_END,
     AggregateCall,
+    Apply,
+    Distinct,
     Filter,
     Node,
+    Ordered,
     Project,
     Scan,
     Shape,
+    Split,
     Together,
     Top,
     Union,
     WindowAggregate,
     arrival,
-    versioned,
 )
-from windrow.operators import (
-    Admit,
-    Gate,
-    Generate,
-    Judge,
-    Lift,
-    Panes,
-    Punctuate,
-    Retract,
-    Select,
-    WallClock,
-    Witness,
-)
+from windrow.operators import Describe, Gate, Lift, Panes, WallClock
 from windrow.operators import Project as ProjectOperator
-from windrow.operators import Top as TopOperator
-from windrow.operators.admit import Unmarked, physical
+from windrow.operators.admit import physical
 from windrow.operators.clock import Bounds
 from windrow.operators.gate import ROW
 from windrow.operators.operator import PROGRESS
@@ -51,74 +40,113 @@ from windrow.operators.released import late_schema
 from windrow.operators.row_windows import ROW_NUM, nth
 from windrow.operators.rowbuffer import INPUT
 from windrow.operators.sourced import SOURCE
+from windrow.optimizer import Choice
 from windrow.planner.choice import NOTHING, Given, chosen
-from windrow.planner.plan import Pipeline, Plan, Stage, Step, stages_of
-from windrow.planner.shapes import SHAPES, WATCHING, key_names
+from windrow.planner.in_order import IOP, check_in_order, cost_of_order, merged
+from windrow.planner.plan import MELD, Meeting, Pipeline, Plan, Stage, Step, stages_of
+from windrow.planner.rows import (
+    admission,
+    application,
+    columns,
+    distinct_stage,
+    ordered_stage,
+    projection,
+    selection,
+    splitting,
+    top_stage,
+)
+from windrow.planner.shapes import SHAPES, WATCHING, Physical, key_names
 from windrow.planner.shared import Member, joined, members, panes_of, shared_step
-from windrow.windows import Partitioned, RowSliding, SlideByTuple, Sliding
+from windrow.windows import Landmark, Partitioned, RowSliding, SlideByTuple, Sliding
 
 
 def plan(node: Node, given: Given = NOTHING) -> Plan:
     """The physical plan; raises PlanError for what has no operator yet, or could never produce output."""
     wanted = list(node.schema)
-    outputs = tuple(p.then(_columns(wanted)) for p in _Build(given).pipelines(node))
+    outputs = tuple(p.then(columns(wanted)) for p in _Build(given).pipelines(node))
     return Plan(node, outputs, dict(node.schema))
-
-
-def _columns(names: Sequence[str]) -> Step:
-    return Step("columns", partial(ProjectOperator, [pl.col(n) for n in names]), f"columns {', '.join(names)}")
 
 
 @dataclass(frozen=True)
 class _Build:
     given: Given
+    in_order: bool = False  # below a window that wants its rows in order, everything is
 
     def pipelines(self, node: Node, by_rows: bool = False, needs: tuple[str, ...] = ()) -> list[Pipeline]:
         """``by_rows``: row numbers are the progress values. ``needs``: columns of the source that must not be NULL."""
         match node:
             case Scan():
-                return [Pipeline(node, _admission(node, by_rows, needs), by_rows)]
+                return [Pipeline(node, admission(node, by_rows, needs), by_rows)]
             case Filter():
-                return [p.then(_selection(node)) for p in self.pipelines(node.input, by_rows, needs)]
+                return [p.then(selection(node)) for p in self.pipelines(node.input, by_rows, needs)]
             case Project():
-                return [p.then(_projection(node)) for p in self.pipelines(node.input, by_rows, needs)]
+                return [p.then(*projection(node, by_rows)) for p in self.pipelines(node.input, by_rows, needs)]
+            case Apply():
+                return [p.then(application(node, by_rows)) for p in self.pipelines(node.input, by_rows, needs)]
+            case Split():
+                return [p.then(splitting(node, by_rows)) for p in self.pipelines(node.input, by_rows, needs)]
             case Union():
                 return [p for each in node.inputs for p in self.pipelines(each, by_rows, needs)]
+            case Distinct():
+                before = self.pipelines(node.input)
+                meeting = merged(node, before, self.given) if self.in_order else MELD
+                return [Pipeline(distinct_stage(node, before, meeting))]
+            case Ordered():
+                before = self.pipelines(node.input)
+                return [Pipeline(ordered_stage(node, before, cost_of_order(node, before, self.given)))]
             case WindowAggregate():
                 after = (_progress_of_results(node),) if node.progress is not None else ()
                 return [Pipeline(self._stage(node), after)]
             case Top():
-                return [Pipeline(_top(node, self.pipelines(node.input)))]
+                return [Pipeline(top_stage(node, self.pipelines(node.input)))]
             case Together():
                 return [Pipeline(self._shared(node))]
 
     def _stage(self, node: WindowAggregate) -> Stage:
         """The stage of a window aggregation: what runs before the exchange, and after it."""
-        prepared, aggregates, extra_steps = _prepared(node)
-        wall = [_wall_clock(node.options.zone)] if node.options.zone is not None else []
-        needs = arrival(node.input) if isinstance(node.window, SlideByTuple) and _by_number(node.window) else ()
-        inputs = [p.then(prepared, *wall) for p in self.pipelines(node.input, node.by_rows, needs)]
+        if node.using == IOP or (self.in_order and node.using is None):
+            return self._stage_in_order(node)
+        aggregates, inputs, lifts = self._inputs(node)
         choice = None
         if isinstance(node.window, (Sliding, RowSliding)):
             choice = chosen(node, aggregates, inputs, self.given)
             node = replace(node, using=choice.name)
         shape = SHAPES[type(node.window)](node, aggregates)
-        pipelines = [p.then(*extra_steps) for p in inputs]
+        pipelines = [p.then(*lifts) for p in inputs]
         if shape.name in WATCHING and len(pipelines) > 1:
             pipelines = [p.then(_numbered(i)) for i, p in enumerate(pipelines)]
         if node.options.late == "side":
             gated = partial(Gate, _gate_shape(node.window), node.bound, node.options)
             steps = (Step("gate", gated, "late rows to the side"), *shape.low, shape.high)
-            columns = dict(node.input.schema)
+            known = dict(node.input.schema)
         else:
-            if extra_steps:
-                pipelines = [p.then(_dropped(ROW)) for p in pipelines]
-            pipelines = [p.then(*shape.low) for p in pipelines]
+            dropped = [_dropped(ROW)] if lifts else []
+            pipelines = [p.then(*dropped, *_described(node), *shape.low) for p in pipelines]
             steps = (shape.high,)
-            columns = {n: t for n, t in node.schema.items() if n in dict(node.keys)}
-        inner = max((s.number for p in pipelines for s in stages_of(p)), default=-1)
-        late = tuple(late_schema({c: t for c, t in columns.items() if not c.startswith("@")}, node.bound).items())
-        return Stage(tuple(pipelines), shape.meet, steps, shape.name, inner + 1, late, choice)
+            known = _key_columns(node)
+        return _made(node, pipelines, shape, steps, known, choice=choice)
+
+    def _stage_in_order(self, node: WindowAggregate) -> Stage:
+        """The same over rows in order: they meet by Merge, and are aggregated behind it."""
+        check_in_order(node)
+        whole = any(c.user is not None and c.user.combine is None for c in node.calls)
+        sliding = isinstance(node.window, (Sliding, RowSliding))
+        aggregates, inputs, lifts = replace(self, in_order=True)._inputs(node)
+        node = replace(node, using=("buffering" if whole else "paned") if sliding else None)
+        shape = SHAPES[type(node.window)](node, aggregates)
+        dropped = [_dropped(ROW)] if lifts else []
+        pipelines = [p.then(*lifts, *dropped) for p in inputs]
+        meeting = merged(node, pipelines, self.given)
+        steps = (*_described(node), *shape.low, shape.high)
+        return _made(node, pipelines, replace(shape, name=f"{IOP}, {shape.name}"), steps, _key_columns(node), meeting)
+
+    def _inputs(self, node: WindowAggregate) -> tuple[Partials, list[Pipeline], list[Step]]:
+        """The aggregates, what gives their rows, and the lift of users' aggregates that follows."""
+        prepared, aggregates, lifts = _prepared(node)
+        wall = [_wall_clock(node.options.zone)] if node.options.zone is not None else []
+        needs = arrival(node.input) if isinstance(node.window, SlideByTuple) and _by_number(node.window) else ()
+        inputs = [p.then(prepared, *wall) for p in self.pipelines(node.input, node.by_rows, needs)]
+        return aggregates, inputs, lifts
 
     def _shared(self, node: Together) -> Stage:
         """One stage for several queries: one pane level, and their window levels over the same panes."""
@@ -138,58 +166,41 @@ class _Build:
         return Stage(pipelines, keys, (step,), "shared-panes", inner + 1, tuple(late.items()))
 
 
+def _made(
+    node: WindowAggregate,
+    pipelines: Sequence[Pipeline],
+    shape: Physical,
+    steps: tuple[Step, ...],
+    known: dict[str, pl.DataType],
+    meeting: Meeting = MELD,
+    choice: Choice | None = None,
+) -> Stage:
+    """``known``: the columns that late records show."""
+    inner = max((s.number for p in pipelines for s in stages_of(p)), default=-1)
+    late = tuple(late_schema({c: t for c, t in known.items() if not c.startswith("@")}, node.bound).items())
+    return Stage(tuple(pipelines), shape.meet, steps, shape.name, inner + 1, late, choice, meeting)
+
+
+def _key_columns(node: WindowAggregate) -> dict[str, pl.DataType]:
+    return {n: t for n, t in node.schema.items() if n in dict(node.keys)}
+
+
+def _described(node: WindowAggregate) -> list[Step]:
+    """Promises only where they close windows; where results can come again, the time between matters, too."""
+    window = _gate_shape(node.window)
+    if not isinstance(window, (Sliding, Landmark)) or node.options.versioned:
+        return []
+    says = "promises that close no window end here"
+    return [Step("describe", partial(Describe, window.slide, window.origin), says)]
+
+
 def _after(member: Member) -> list[Step]:
     """What follows the windows of a query that shares its panes."""
     steps = [_progress_of_results(member.window)]
     for over in member.over:
         assert isinstance(over, (Filter, Project))
-        steps.append(_selection(over) if isinstance(over, Filter) else _projection(over))
-    return [*steps, _columns(list(member.node.schema))]
-
-
-def _selection(node: Filter) -> Step:
-    predicate = translate(node.predicate, node.input.schema)
-    if versioned(node.input):
-        return Step("retract", partial(Retract, predicate), f"take back rows unless {node.predicate.sql('spark')}")
-    return Step("select", partial(Select, predicate), f"keep rows where {node.predicate.sql('spark')}")
-
-
-def _admission(scan: Scan, by_rows: bool, needs: tuple[str, ...]) -> tuple[Step, ...]:
-    source = scan.source
-    if by_rows:
-        number = source.row_num[-1]
-        admit = partial(Admit, number, scan.schema[number], None, None, source.row_num[:-1])
-        first = Step("admit", admit, f"rows without a number in {' and '.join(source.row_num)} to the side output")
-        sourced = len(source.row_num) > 1
-        steps = [first]
-        if source.marker is not None:
-            steps.insert(0, Step("unmarked", partial(Unmarked, source.marker), "without markers"))
-        if sourced:
-            tag = [pl.all(), pl.col(source.row_num[0]).alias(SOURCE)]
-            steps.append(Step("partition", partial(ProjectOperator, tag), f"promises by {source.row_num[0]}"))
-        punctuate = partial(Punctuate, source.row_slack, True, sourced)
-        return *steps, Step(
-            "punctuate", punctuate, f"promise what is more than {source.row_slack} before max({number})"
-        )
-    dtype = scan.schema[scan.progress]
-    admit = partial(
-        Admit, scan.progress, dtype, source.parse, source.marker, needs, source.marker_by, source.skew, source.ahead
-    )
-    first = Step("admit", admit, f"rows without a readable {scan.progress} to the side output")
-    if (rule := source.rule) is not None:
-        halves = partial(Witness, rule), partial(Judge, rule)
-        return first, Step("generate", partial(Generate, rule), promises_text(scan), halves)
-    says = f"promise max({scan.progress}) - slack" if source.slack is not None else "notes how far the stream comes"
-    return first, Step("punctuate", partial(Punctuate, source.slack), says)
-
-
-def _projection(node: Project) -> Step:
-    given = node.input.schema
-    columns = [translate(e, given).alias(n) for n, e in node.columns]
-    says = ", ".join(f"{e.sql('spark')} AS {n}" for n, e in node.columns)
-    if node.progress is not None:
-        columns.append(pl.col(PROGRESS))
-    return Step("project", partial(ProjectOperator, columns), f"compute {says}")
+        steps += [selection(over)] if isinstance(over, Filter) else projection(over)
+    return [*steps, columns(list(member.node.schema))]
 
 
 def _progress_of_results(node: WindowAggregate) -> Step:
@@ -253,19 +264,6 @@ def _first_window(window: Sliding, dtype: pl.DataType, at: int) -> tuple[Any, An
     wid = (at - window.origin) // window.slide
     bounds = Bounds(dtype).column("t", np.array([window.start(wid), window.end(wid)]))
     return bounds[0], bounds[1]
-
-
-def _top(node: Top, before_it: Sequence[Pipeline]) -> Stage:
-    given = node.input.schema
-    names = [f"@order{i}" for i in range(len(node.order))]
-    columns = [translate(e, given).alias(n) for n, (e, _) in zip(names, node.order, strict=True)]
-    before = Step("order", partial(ProjectOperator, [pl.all(), *columns]), "what the order is by")
-    top = partial(TopOperator, names, [down for _, down in node.order], node.limit)
-    after = Step("columns", partial(ProjectOperator, [pl.exclude(names)]), "without it")
-    inputs = tuple(p.then(before) for p in before_it)
-    inner = max((s.number for p in inputs for s in stages_of(p)), default=-1)
-    steps = (Step("top", top, f"the first {node.limit} rows of each window"), after)
-    return Stage(inputs, (WINDOW_END,), steps, "top", inner + 1)
 
 
 def _dtype(call: AggregateCall, node: WindowAggregate) -> pl.DataType:

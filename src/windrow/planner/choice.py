@@ -9,7 +9,18 @@ import polars as pl
 
 from windrow.aggregates import Partials
 from windrow.errors import PlanError, WindrowError
-from windrow.logical.nodes import Filter, Node, Project, Scan, Union, WindowAggregate
+from windrow.logical.nodes import (
+    Apply,
+    Distinct,
+    Filter,
+    Node,
+    Ordered,
+    Project,
+    Scan,
+    Split,
+    Union,
+    WindowAggregate,
+)
 from windrow.operators.panes import pane_length
 from windrow.optimizer import Choice, Statistics, Workload, assumed, choose, declared, measured
 from windrow.optimizer.costs.aggregation import TIME
@@ -67,13 +78,13 @@ def _workload(
     node: WindowAggregate, window: Sliding, aggregates: Partials, inputs: Sequence[Pipeline], given: Given
 ) -> Workload:
     pane = pane_length(window, node.options)
-    rows = _sample(inputs, given)
+    rows = sample_of(inputs, given)
     if rows is not None and rows.height >= LEAST:
         return measured(rows, window, pane, key_names(node), aggregates)
     keys = len(node.keys)
     widths = keys + 1 + len(node.calls), keys + 1 + len(aggregates.columns)
-    disorder = max((s.source.slack or 0 for s in _scans(node.input)), default=0) if not node.by_rows else 0
-    told = [s.statistics for s in _scans(node.input)]
+    disorder = max((s.source.slack or 0 for s in sources(node.input)), default=0) if not node.by_rows else 0
+    told = [s.statistics for s in sources(node.input)]
     if told and all(t is not None for t in told):
         total = Statistics(sum(t.rate for t in told if t), max(t.groups for t in told if t))
         return declared(total, _unit(node), window, pane, disorder, widths)
@@ -84,19 +95,19 @@ def _unit(node: WindowAggregate) -> int:
     return 1_000_000 if isinstance(node.bound, pl.Datetime) else 1
 
 
-def _scans(node: Node) -> list[Scan]:
+def sources(node: Node) -> list[Scan]:
     match node:
         case Scan():
             return [node]
-        case Filter() | Project():
-            return _scans(node.input)
+        case Filter() | Project() | Apply() | Split() | Distinct() | Ordered():
+            return sources(node.input)
         case Union():
-            return [s for each in node.inputs for s in _scans(each)]
+            return [s for each in node.inputs for s in sources(each)]
         case _:  # of results nothing is known before there are any
             return []
 
 
-def _sample(inputs: Sequence[Pipeline], given: Given) -> pl.DataFrame | None:
+def sample_of(inputs: Sequence[Pipeline], given: Given) -> pl.DataFrame | None:
     """What the aggregation would get of the samples; None if not all of its inputs have one."""
     found: list[pl.DataFrame] = []
     for pipeline in inputs:

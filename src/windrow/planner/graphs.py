@@ -40,7 +40,8 @@ def whole_graph(physical_plan: Plan) -> Graph:
         if isinstance(pipeline.source, Scan):
             return add_steps(graph, pipeline.steps, None)
         stage = pipeline.source
-        melded = graph.add("meld", Meld(len(stage.inputs)), [end_of(p) for p in stage.inputs])
+        meeting = stage.meeting
+        melded = graph.add(meeting.name, meeting.make(len(stage.inputs)), [end_of(p) for p in stage.inputs])
         return add_steps(graph, (*stage.steps, *pipeline.steps), melded)
 
     ends = [end_of(p) for p in physical_plan.outputs]

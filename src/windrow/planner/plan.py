@@ -10,16 +10,22 @@ from sqlglot import exp
 
 from windrow.errors import PlanError
 from windrow.logical.nodes import (
+    BRANCH,
+    Apply,
+    Distinct,
     Filter,
     Node,
+    Ordered,
     Project,
     Scan,
+    Split,
     Together,
     Top,
     Union,
     WindowAggregate,
     arrival,
 )
+from windrow.operators import Meld
 from windrow.operators.operator import Operator
 from windrow.optimizer import Choice
 
@@ -60,8 +66,23 @@ class Pipeline:
 
 
 @dataclass(frozen=True, eq=False)
+class Meeting:
+    """How the inputs of a stage come together: the operator for a number of inputs, and what it does."""
+
+    name: str
+    make: Callable[[int], Operator]
+    says: str
+    costs: str = ""
+
+
+MELD = Meeting("meld", Meld, "promises what the slowest promises")
+
+
+@dataclass(frozen=True, eq=False)
 class Stage:
-    """A window aggregation: ``inputs`` end in what ``steps`` take; ``keys`` say which rows must meet."""
+    """What holds state, such as a window aggregation. ``inputs`` end in what ``meeting`` and then ``steps`` take;
+    ``keys`` say which rows must meet.
+    """
 
     inputs: tuple[Pipeline, ...]
     keys: tuple[str, ...]
@@ -70,6 +91,7 @@ class Stage:
     number: int = 0
     late: tuple[tuple[str, pl.DataType], ...] = ()  # the columns of its late records
     choice: Choice | None = None  # why this algorithm, where there are several
+    meeting: Meeting = MELD
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +136,17 @@ def _collect(node: Node, wanted: set[str], found: dict[str, set[str]]) -> None:
             found.setdefault(node.name, set()).update({*wanted, *node.source.columns})
         case Filter():
             _collect(node.input, wanted | _columns_in([node.predicate]), found)
+        case Apply():
+            _collect(node.input, (wanted - {node.column}) | {*node.function.columns}, found)
+        case Split():
+            inside: dict[str, set[str]] = {BRANCH: set()}
+            for way in (node.yes, node.no):
+                _collect(way, wanted, inside)
+            _collect(node.input, inside[BRANCH] | _columns_in([node.predicate]), found)
+        case Distinct():
+            _collect(node.input, set(node.schema), found)
+        case Ordered():
+            _collect(node.input, wanted | _columns_in([e for e, _ in node.order]), found)
         case Project():
             _collect(node.input, _columns_in([e for _, e in node.columns]), found)
         case Union():

@@ -13,9 +13,11 @@ from sqlglot import exp
 from windrow.aggregates import Partials
 from windrow.errors import PlanError
 from windrow.logical.nodes import (
+    Apply,
     Filter,
     Node,
     Project,
+    Split,
     Union,
     WindowAggregate,
     promised_by,
@@ -153,7 +155,7 @@ def inputs_of(node: Node) -> int:
     match node:
         case Union():
             return sum(inputs_of(each) for each in node.inputs)
-        case Filter() | Project():
+        case Filter() | Project() | Apply() | Split():
             return inputs_of(node.input)
         case _:
             return 1

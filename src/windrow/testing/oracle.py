@@ -11,12 +11,17 @@ from windrow.aggregates.recalc import fold
 from windrow.language.builder import Stream
 from windrow.logical.expressions import translate
 from windrow.logical.nodes import (
+    BRANCH,
     WINDOW_END,
     WINDOW_START,
+    Apply,
+    Distinct,
     Filter,
     Node,
+    Ordered,
     Project,
     Scan,
+    Split,
     Together,
     Top,
     Union,
@@ -47,6 +52,8 @@ def oracle(query: Stream, sources: Mapping[str, pl.DataFrame] | None = None) -> 
 
 def _evaluate(node: Node, sources: Mapping[str, pl.DataFrame], by_rows: bool) -> pl.DataFrame:
     match node:
+        case Scan() if node.name == BRANCH:
+            return sources[BRANCH]
         case Scan():
             return _admitted(node, sources[node.name], by_rows)
         case Filter():
@@ -55,6 +62,17 @@ def _evaluate(node: Node, sources: Mapping[str, pl.DataFrame], by_rows: bool) ->
             kept = [(n, e) for n, e in node.columns if e.name not in (VERSION, STATUS)]
             columns = [translate(e, node.input.schema).alias(n) for n, e in kept]
             return _evaluate(node.input, sources, by_rows).select(columns)
+        case Apply():
+            return _applied(node, _evaluate(node.input, sources, by_rows))
+        case Split():
+            rows = _evaluate(node.input, sources, by_rows)
+            true = rows.select(translate(node.predicate, node.input.schema).alias("@true"))["@true"].fill_null(False)
+            parts = (node.yes, rows.filter(true)), (node.no, rows.filter(~true))
+            return pl.concat([_evaluate(way, {BRANCH: part}, by_rows) for way, part in parts])
+        case Distinct():
+            return _evaluate(node.input, sources, by_rows).unique()
+        case Ordered():
+            return _in_order(node, _evaluate(node.input, sources, by_rows))
         case Union():
             return pl.concat([_evaluate(each, sources, by_rows) for each in node.inputs])
         case WindowAggregate():
@@ -78,6 +96,27 @@ def _admitted(node: Scan, frame: pl.DataFrame, by_rows: bool) -> pl.DataFrame:
 def _member(node: Together, name: str, results: pl.DataFrame) -> pl.DataFrame:
     row = results.select(pl.struct(list(dict(node.queries)[name].schema)).cast(node.schema[name]).alias(name))
     return row.with_columns(pl.lit(None, t).alias(n) for n, t in node.schema.items() if n != name).select(node.schema)
+
+
+def _applied(node: Apply, frame: pl.DataFrame) -> pl.DataFrame:
+    """Row by row; a row that the function fails for is not there."""
+    kept, values = [], []
+    for number in range(frame.height):
+        try:
+            values.append(node.function.of(frame[number]).to_list()[0])
+        except Exception:
+            continue
+        kept.append(number)
+    return frame[kept].with_columns(pl.Series(node.column, values, dtype=node.function.returns))
+
+
+def _in_order(node: Ordered, frame: pl.DataFrame) -> pl.DataFrame:
+    names = [f"@order{i}" for i in range(len(node.order))]
+    by = [translate(e, node.input.schema).alias(n) for n, (e, _) in zip(names, node.order, strict=True)]
+    down = [False, *(d for _, d in node.order)]
+    assert node.progress is not None
+    found = frame.with_columns(by).sort(node.progress, *names, descending=down, nulls_last=down, maintain_order=True)
+    return found.select(frame.columns)
 
 
 def _top(node: Top, frame: pl.DataFrame) -> pl.DataFrame:

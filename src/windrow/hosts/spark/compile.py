@@ -153,12 +153,13 @@ class _Compiler:
         frames, port = [], 0
         judges: dict[int, tuple[Step, ...]] = {}
         for pipeline in stage.inputs:
-            if self.streaming and (steps := pipeline.judging()):
-                judges[port] = steps
+            if self.streaming and (judging := pipeline.judging()):
+                judges[port] = judging
             frames.append(self._fragment(pipeline, Route(stage.keys, ids, port)))
             port += len(ids) if isinstance(pipeline.source, Stage) else 1
         upstream = ids if route.shards else ()
-        fragment = Fragment(port, (*stage.steps, *after.steps), route, upstream, self.limit, tuple(judges.items()))
+        steps = (*stage.steps, *after.steps)
+        fragment = Fragment(port, steps, route, upstream, self.limit, tuple(judges.items()), stage.meeting)
         exchanged = self._union(frames)
         if not self.streaming:
             return exchanged.repartition(self.shards, "shard").mapInArrow(BatchShards(fragment), COLUMNS)

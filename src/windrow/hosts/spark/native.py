@@ -63,7 +63,9 @@ def _is_native(node: WindowAggregate) -> bool:
 def _is_native_input(node: Node) -> bool:
     if isinstance(node, Filter):
         return _is_native_condition(node.predicate, node.schema) and _is_native_input(node.input)
-    if not isinstance(node, Scan) or node.source.parse is not None or node.source.marker is not None:
+    if not isinstance(node, Scan):
+        return False
+    if node.source.parse is not None or node.source.marker is not None or node.source.ahead is not None:
         return False
     dtype = node.schema[node.progress]
     return dtype.is_integer() or (isinstance(dtype, pl.Datetime) and dtype.time_zone is not None)

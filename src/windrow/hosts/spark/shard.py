@@ -31,10 +31,9 @@ from windrow.hosts.spark.exchange import (
 )
 from windrow.hosts.spark.live import live_copy
 from windrow.hosts.spark.map_side import Outbox, Route
-from windrow.operators import Meld
 from windrow.operators.meld import group_of
 from windrow.operators.operator import State
-from windrow.planner import Step, add_steps
+from windrow.planner import MELD, Meeting, Step, add_steps
 from windrow.progress import END, START, Punctuation
 
 if TYPE_CHECKING:
@@ -55,11 +54,12 @@ class Fragment:
     upstream: tuple[int, ...] = ()  # the ids of this stage's shards, where another stage follows
     limit: int | None = None  # bytes of state that a shard may hold
     judges: tuple[tuple[int, tuple[Step, ...]], ...] = ()  # what makes the promises of a port, from evidence
+    meeting: Meeting = MELD
 
     def graph(self) -> Graph:
         """A graph whose inputs are the ports of the union."""
         graph = Graph()
-        melded = graph.add("meld", Meld(self.ports))
+        melded = graph.add(self.meeting.name, self.meeting.make(self.ports))
         for port in range(self.ports):
             graph.input(melded, port)
         for port, steps in self.judges:

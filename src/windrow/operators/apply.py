@@ -1,0 +1,114 @@
+"""Apply: a new column by a Python function, for each row or for whole columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from windrow.errors import ResultError
+from windrow.operators.admit import REASON, physical
+from windrow.operators.operator import PROGRESS, Batch, Item, Side, Stateless
+from windrow.operators.retime import transformed
+from windrow.progress import Promises, Punctuation
+
+
+@dataclass(frozen=True)
+class Function:
+    """``call`` of some columns gives a value of type ``returns``; ``vectorized``: of Polars series, and a series.
+
+    ``monotone``: it never gives less for more, so that a promise about its argument is one about what it gives.
+    """
+
+    name: str
+    call: Callable[..., Any] = field(compare=False)
+    columns: tuple[str, ...]
+    returns: pl.DataType
+    vectorized: bool = False
+    monotone: bool = False
+
+    def of(self, batch: Batch) -> pl.Series:
+        """The function of each row; raises what the function raises."""
+        arguments = [batch[c] for c in self.columns]
+        if self.vectorized:
+            given = self.call(*arguments)
+            found = given if isinstance(given, pl.Series) else pl.Series(given)
+            if found.len() != batch.height:
+                raise ValueError(f"gave {found.len()} values for {batch.height} rows")
+            return found.cast(self.returns)
+        values = [self.call(*row) for row in zip(*arguments, strict=True)]
+        return pl.Series(values, dtype=self.returns)
+
+
+class Apply(Stateless):
+    """A row for which the function fails is bad, with the reason; the others go on.
+
+    ``progress``: the type of the input's progressing attribute where the new column takes its place; promises are
+    then given to the function, too, which is monotone.
+
+    >>> half = Function("half", lambda x: 1 // x, ("x",), pl.Int64())
+    >>> good, bad = Apply("y", half).on_batch(0, pl.DataFrame({"x": [1, 0]}))
+    >>> good.rows(), bad.rows["reason"].to_list()
+    ([(1, 1)], ['half failed: ZeroDivisionError: integer division or modulo by zero'])
+    """
+
+    def __init__(self, column: str, function: Function, progress: pl.DataType | None = None) -> None:
+        self.column = column
+        self.function = function
+        self.progress = progress
+        self.given = Promises()
+
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        if not batch.height:
+            return [self._with(batch, pl.Series(self.column, [], dtype=self.function.returns))]
+        reasons: dict[int, str] = {}
+        values = self._tried(batch, 0, reasons).alias(self.column)
+        if self.progress is not None:
+            empty = values.is_null().arg_true().to_list()
+            reasons |= {row: f"{self.function.name} gave no progress value" for row in empty if row not in reasons}
+        if not reasons:
+            return [self._with(batch, values)]
+        mask = np.ones(batch.height, bool)
+        mask[list(reasons)] = False
+        kept = pl.Series(mask)
+        bad = batch.filter(~kept).select(pl.exclude("^@.*$"))
+        bad = bad.with_columns(pl.Series(REASON, [reasons[row] for row in sorted(reasons)]))
+        return [self._with(batch, values).filter(kept), Side("bad", len(reasons), bad)]
+
+    def _tried(self, batch: Batch, first: int, reasons: dict[int, str]) -> pl.Series:
+        """The values; where a call fails, of each half by itself, down to the row that it fails for."""
+        try:
+            return self.function.of(batch)
+        except Exception as error:
+            if batch.height == 1:
+                reasons[first] = f"{self.function.name} failed: {type(error).__name__}: {error}"
+                return pl.Series([None], dtype=self.function.returns)
+        middle = batch.height // 2
+        return pl.concat(
+            [self._tried(batch[:middle], first, reasons), self._tried(batch[middle:], first + middle, reasons)]
+        )
+
+    def _with(self, batch: Batch, values: pl.Series) -> Batch:
+        found = batch.with_columns(values)
+        if self.progress is None:
+            return found
+        return found.with_columns(physical(pl.col(self.column), self.function.returns).alias(PROGRESS))
+
+    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        if self.progress is None:
+            return [promise]
+        return transformed(promise, self.function.columns[0], self.progress, self._promised, self.given)
+
+    def _promised(self, at: Batch) -> int | None:
+        try:
+            value = self.function.of(at).alias("t").to_frame()
+        except Exception as error:
+            raise ResultError(
+                f"{self.function.name} failed for the promise {at.item()}: {type(error).__name__}: {error}. It is "
+                "monotone, so it must have a value for every value of the progressing attribute"
+            ) from error
+        found: int | None = value.select(physical(pl.col("t"), self.function.returns)).item()
+        return found

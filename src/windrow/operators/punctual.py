@@ -1,0 +1,61 @@
+"""Punctual: what every operator does that keeps rows, not windows: a row below the promise is late, and never taken."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from windrow.errors import LateError
+from windrow.operators.operator import PROGRESS, Batch, Changes, Item, Side, State
+from windrow.operators.released import LATE_BY, LATE_ROWS
+from windrow.operators.runs import Runs
+from windrow.progress import START
+
+
+class Punctual:
+    """Rows in runs, the promise for everyone, and the policy for rows that break it: "drop" or "error"."""
+
+    def __init__(self, late: str = "drop") -> None:
+        self.late = late
+        self.promised = START
+        self.runs = Runs()
+        self._saved = START
+
+    def in_time(self, batch: Batch) -> tuple[Batch, list[Item]]:
+        """The rows that keep the promise, and a record of each of the others."""
+        late = batch[PROGRESS] < self.promised
+        if not late.any():
+            return batch, []
+        rows = batch.filter(late)
+        if self.late == "error":
+            raise LateError(
+                f"{rows.height} rows came after a promise that no more would come below {self.promised}, the first is "
+                f"{self.promised - int(rows[PROGRESS][0])} late: {rows.select(pl.exclude('^@.*$')).row(0, named=True)}"
+            )
+        known = rows.select(
+            pl.exclude("^@.*$"),
+            (self.promised - pl.col(PROGRESS)).alias(LATE_BY),
+            pl.lit(1, pl.Int64).alias(LATE_ROWS),
+        )
+        return batch.filter(~late), [Side("late", rows.height, known)]
+
+    def on_flush(self) -> list[Item]:
+        return []
+
+    def snapshot(self) -> State:
+        return {"promised": pl.DataFrame({"value": [self.promised]}), **self.runs.snapshot()}
+
+    def changes(self) -> Changes:
+        found = self.runs.changes()
+        if self.promised != self._saved:
+            found["promised"] = pl.DataFrame({"value": [self.promised]})
+            self._saved = self.promised
+        return found
+
+    def restore(self, state: State) -> None:
+        runs = dict(state)
+        told = runs.pop("promised", None)
+        self.promised = self._saved = START if told is None else int(told["value"][0])
+        self.runs.restore(runs)
+
+    def state_bytes(self) -> int:
+        return self.runs.state_bytes()

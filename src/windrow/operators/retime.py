@@ -1,0 +1,54 @@
+"""Retime: another progressing attribute, an expression of the old one that never gives less for more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+
+from windrow.operators.admit import NULL_PROGRESS, REASON, physical
+from windrow.operators.clock import Bounds
+from windrow.operators.operator import PROGRESS, Batch, Item, Side, Stateless
+from windrow.progress import END, Promises, Punctuation
+
+
+class Retime(Stateless):
+    """``@t`` becomes the value of ``expression``, of type ``becomes``; a promise becomes what that is for it, the
+    strongest one that is true: a row with the promised value may still come.
+
+    >>> hourly = Retime("t", pl.Int64(), pl.col("t") // 10 * 10, pl.Int64())
+    >>> hourly.on_punctuation(0, Punctuation(17)), hourly.on_punctuation(0, Punctuation(19))
+    ([Punctuation(value=10, group=None)], [])
+    """
+
+    def __init__(self, attribute: str, dtype: pl.DataType, expression: pl.Expr, becomes: pl.DataType) -> None:
+        self.attribute = attribute
+        self.dtype = dtype
+        self.at = physical(expression.alias(PROGRESS), becomes)
+        self.given = Promises()
+
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        found = batch.with_columns(self.at)
+        missing = found[PROGRESS].is_null()
+        if not missing.any():
+            return [found]
+        bad = batch.filter(missing).select(pl.exclude("^@.*$")).with_columns(pl.lit(NULL_PROGRESS).alias(REASON))
+        return [found.filter(~missing), Side("bad", bad.height, bad)]
+
+    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        return transformed(promise, self.attribute, self.dtype, lambda at: at.select(self.at).item(), self.given)
+
+
+def transformed(
+    promise: Punctuation, name: str, dtype: pl.DataType, of: Callable[[Batch], int | None], given: Promises
+) -> list[Item]:
+    """What a promise about an attribute says about a function of it. Many values can have the same one: those after
+    the first say nothing new.
+    """
+    if promise.value == END:
+        return [promise]
+    value = of(Bounds(dtype).column(name, np.array([promise.value])).to_frame())
+    if value is None or not given.give(Punctuation(value, promise.group)):
+        return []
+    return [Punctuation(value, promise.group)]

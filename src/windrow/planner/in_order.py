@@ -1,0 +1,70 @@
+"""Plans in the in-order style (IOP): rows are put in order where inputs meet, and what that costs (Li 8.2, 8.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from windrow.errors import PlanError
+from windrow.logical.explain import span
+from windrow.logical.nodes import Distinct, Node, Ordered, WindowAggregate, arrival
+from windrow.operators.operator import PROGRESS
+from windrow.planner.choice import LEAST, Given, sample_of, sources
+from windrow.planner.plan import Meeting, Pipeline
+from windrow.planner.rows import merging
+from windrow.windows import Partitioned
+
+IOP = "iop"
+
+
+def check_in_order(node: WindowAggregate) -> None:
+    """Refuse what rows in order cannot do."""
+    if isinstance(node.window, Partitioned) or (node.by_rows and len(arrival(node.input)) > 1):
+        raise PlanError("using='iop': rows of partitions have no common order; leave it out")
+    if node.options.late not in ("drop", "error") or node.options.versioned:
+        raise PlanError(
+            "using='iop': a row that breaks the order is gone before a window sees it, so LATE SIDE, LATE REVISE and "
+            "EMIT EARLY need the other plan: leave it out"
+        )
+
+
+def merged(node: WindowAggregate | Distinct, inputs: Sequence[Pipeline], given: Given) -> Meeting:
+    """The inputs of a stage in order."""
+    late = node.options.late if isinstance(node, WindowAggregate) else "drop"
+    return merging(late=late, cost=cost_of_order(node, inputs, given))
+
+
+def cost_of_order(node: WindowAggregate | Distinct | Ordered, inputs: Sequence[Pipeline], given: Given) -> str:
+    """What an order costs, for ``explain``: how long rows wait, and how much memory that takes."""
+    wait = _wait(node.input)
+    if wait is None:
+        return "latency and memory: until the slowest input promises; how far that is behind, nobody has said"
+    dtype = node.input.schema[node.input.progress or ""]
+    said = f"latency: {span(wait, dtype)} of progress, and what the slowest input is behind the others"
+    rows, size = _amount(node.input, inputs, given, wait, dtype)
+    if rows is None:
+        return f"{said}; memory: all rows of that time; their rate is not known (wr.Statistics says it)"
+    return f"{said}; memory: about {rows:,.0f} rows or {rows * size:,.0f} bytes, and those of that skew"
+
+
+def _wait(node: Node) -> int | None:
+    """The slack of the slowest source, where all have one."""
+    slacks = [scan.source.slack for scan in sources(node)]
+    known = [s for s in slacks if s is not None]
+    return max(known) if known and len(known) == len(slacks) else None
+
+
+def _amount(
+    node: Node, inputs: Sequence[Pipeline], given: Given, wait: int, dtype: pl.DataType
+) -> tuple[float | None, float]:
+    """Rows that wait at the same time, and bytes of each; measured, declared, or not known."""
+    rows = sample_of(inputs, given)
+    if rows is not None and rows.height >= LEAST:
+        length = int(rows[PROGRESS].max()) - int(rows[PROGRESS].min())  # type: ignore[arg-type]
+        return rows.height * wait / max(1, length), rows.estimated_size() / rows.height
+    told = [scan.statistics for scan in sources(node)]
+    if not told or any(t is None for t in told):
+        return None, 0.0
+    unit = 1_000_000 if isinstance(dtype, pl.Datetime) else 1
+    return sum(t.rate for t in told if t) * wait / unit, 8.0 * len(node.schema)

@@ -1,0 +1,206 @@
+"""Steps on rows: from a source to the next state, and the stages that keep rows rather than windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import polars as pl
+
+from windrow.logical.explain import promises_text
+from windrow.logical.expressions import dtype_of, translate
+from windrow.logical.nodes import (
+    BRANCH,
+    WINDOW_END,
+    Apply,
+    Distinct,
+    Filter,
+    Node,
+    Ordered,
+    Project,
+    Scan,
+    Split,
+    Top,
+    versioned,
+)
+from windrow.operators import (
+    Admit,
+    DupElim,
+    Generate,
+    Judge,
+    Merge,
+    Operator,
+    Punctuate,
+    Retime,
+    Retract,
+    Select,
+    Unique,
+    Witness,
+)
+from windrow.operators import Apply as ApplyOperator
+from windrow.operators import Project as ProjectOperator
+from windrow.operators import Split as SplitOperator
+from windrow.operators import Top as TopOperator
+from windrow.operators.admit import Unmarked
+from windrow.operators.operator import PROGRESS
+from windrow.operators.released import late_schema
+from windrow.operators.sourced import SOURCE
+from windrow.planner.plan import MELD, Meeting, Pipeline, Stage, Step, stages_of
+
+
+def columns(names: Sequence[str]) -> Step:
+    """Only these columns, in this order."""
+    return Step("columns", partial(ProjectOperator, [pl.col(n) for n in names]), f"columns {', '.join(names)}")
+
+
+def selection(node: Filter) -> Step:
+    """WHERE and HAVING."""
+    predicate = translate(node.predicate, node.input.schema)
+    if versioned(node.input):
+        return Step("retract", partial(Retract, predicate), f"take back rows unless {node.predicate.sql('spark')}")
+    return Step("select", partial(Select, predicate), f"keep rows where {node.predicate.sql('spark')}")
+
+
+def admission(scan: Scan, by_rows: bool, needs: tuple[str, ...]) -> tuple[Step, ...]:
+    """From what a source gives to rows and promises."""
+    source = scan.source
+    if by_rows:
+        number = source.row_num[-1]
+        admit = partial(Admit, number, scan.schema[number], None, None, source.row_num[:-1])
+        first = Step("admit", admit, f"rows without a number in {' and '.join(source.row_num)} to the side output")
+        sourced = len(source.row_num) > 1
+        steps = [first]
+        if source.marker is not None:
+            steps.insert(0, Step("unmarked", partial(Unmarked, source.marker), "without markers"))
+        if sourced:
+            tag = [pl.all(), pl.col(source.row_num[0]).alias(SOURCE)]
+            steps.append(Step("partition", partial(ProjectOperator, tag), f"promises by {source.row_num[0]}"))
+        punctuate = partial(Punctuate, source.row_slack, True, sourced)
+        return *steps, Step(
+            "punctuate", punctuate, f"promise what is more than {source.row_slack} before max({number})"
+        )
+    dtype = scan.schema[scan.progress]
+    admit = partial(
+        Admit, scan.progress, dtype, source.parse, source.marker, needs, source.marker_by, source.skew, source.ahead
+    )
+    first = Step("admit", admit, f"rows without a readable {scan.progress} to the side output")
+    if (rule := source.rule) is not None:
+        halves = partial(Witness, rule), partial(Judge, rule)
+        return first, Step("generate", partial(Generate, rule), promises_text(scan), halves)
+    says = f"promise max({scan.progress}) - slack" if source.slack is not None else "notes how far the stream comes"
+    return first, Step("punctuate", partial(Punctuate, source.slack), says)
+
+
+def projection(node: Project, by_rows: bool = False) -> tuple[Step, ...]:
+    """SELECT without aggregates. Where rows progress on an expression from here on, promises are made fit to it."""
+    given = node.input.schema
+    computed = [translate(e, given).alias(n) for n, e in node.columns]
+    says = ", ".join(f"{e.sql('spark')} AS {n}" for n, e in node.columns)
+    if by_rows or node.progress is not None:
+        computed.append(pl.col(PROGRESS))
+    step = Step("project", partial(ProjectOperator, computed), f"compute {says}")
+    if by_rows or (tree := node.retimes) is None:
+        return (step,)
+    before = node.input.progress
+    assert before is not None
+    make = partial(Retime, before, given[before], translate(tree, given), dtype_of(tree, given))
+    return Step("retime", make, f"progress on {tree.sql('spark')}"), step
+
+
+def application(node: Apply, by_rows: bool = False) -> Step:
+    """A Python function."""
+    function = node.function
+    moved = node.column == node.input.progress == node.progress and not by_rows
+    make = partial(ApplyOperator, node.column, function, node.input.schema[node.column] if moved else None)
+    return Step("apply", make, f"{node.column} by {function.name}({', '.join(function.columns)})")
+
+
+def splitting(node: Split, by_rows: bool = False) -> Step:
+    """Two ways for rows; on Spark both are on the map side, so that the source is read once."""
+    ways = [_way(node.yes, by_rows), _way(node.no, by_rows)]
+    predicate = translate(node.predicate, node.input.schema)
+    says = [" and ".join(step.says for step in way) or "as they are" for way in ways]
+    return Step(
+        "split",
+        partial(_split, predicate, *(tuple(step.make for step in way) for way in ways)),
+        f"rows where {node.predicate.sql('spark')}: {says[0]}; the others: {says[1]}",
+    )
+
+
+def _split(predicate: pl.Expr, yes: Sequence[Callable[[], Operator]], no: Sequence[Callable[[], Operator]]) -> Operator:
+    return SplitOperator(predicate, [make() for make in yes], [make() for make in no])
+
+
+def _way(node: Node, by_rows: bool) -> list[Step]:
+    match node:
+        case Filter():
+            return [*_way(node.input, by_rows), selection(node)]
+        case Project():
+            return [*_way(node.input, by_rows), *projection(node, by_rows)]
+        case Apply():
+            return [*_way(node.input, by_rows), application(node, by_rows)]
+        case Split():
+            return [*_way(node.input, by_rows), splitting(node, by_rows)]
+        case _:
+            assert isinstance(node, Scan)
+            assert node.name == BRANCH
+            return []
+
+
+def distinct_stage(node: Distinct, before_it: Sequence[Pipeline], meeting: Meeting = MELD) -> Stage:
+    """Rows that could be equal meet in the same shard; each map task sends a row once."""
+    names = tuple(node.schema)
+    known = [*names, PROGRESS]
+    kept = Step("columns", partial(ProjectOperator, [pl.col(n) for n in known]), "what makes a row")
+    once = Step("unique", partial(Unique, known), "each row of a batch once")
+    inputs = tuple(p.then(kept, once) for p in before_it)
+    step = Step("dupelim", partial(DupElim, known), "rows not seen yet; forgets what the promise has passed")
+    return Stage(inputs, names, (step,), "dupelim", _number(inputs), _late(node), meeting=meeting)
+
+
+def ordered_stage(node: Ordered, before_it: Sequence[Pipeline], cost: str) -> Stage:
+    """One order needs one place: a single shard."""
+    given = node.input.schema
+    names = [f"@order{i}" for i in range(len(node.order))]
+    by = [translate(e, given).alias(n) for n, (e, _) in zip(names, node.order, strict=True)]
+    kept = [pl.col(n) for n in given] + [pl.col(PROGRESS), *by]
+    before = Step("order", partial(ProjectOperator, kept), "what the order is by")
+    after = Step("columns", partial(ProjectOperator, [pl.exclude(names)]), "without it")
+    inputs = tuple(p.then(before) for p in before_it)
+    return Stage(
+        inputs,
+        (),
+        (after,) if names else (),
+        "merge",
+        _number(inputs),
+        _late(node),
+        meeting=merging(names, [down for _, down in node.order], cost=cost),
+    )
+
+
+def merging(order: Sequence[str] = (), descending: Sequence[bool] = (), late: str = "drop", cost: str = "") -> Meeting:
+    """Inputs that meet in order."""
+    make = partial(Merge, order=tuple(order), descending=tuple(descending), late=late)
+    return Meeting("merge", make, "rows in order, each held until every input has promised past it", cost)
+
+
+def _late(node: Distinct | Ordered) -> tuple[tuple[str, pl.DataType], ...]:
+    assert node.progress is not None
+    return tuple(late_schema(dict(node.schema), node.schema[node.progress]).items())
+
+
+def _number(inputs: Sequence[Pipeline]) -> int:
+    return 1 + max((s.number for p in inputs for s in stages_of(p)), default=-1)
+
+
+def top_stage(node: Top, before_it: Sequence[Pipeline]) -> Stage:
+    """ORDER BY and LIMIT inside a window."""
+    given = node.input.schema
+    names = [f"@order{i}" for i in range(len(node.order))]
+    by = [translate(e, given).alias(n) for n, (e, _) in zip(names, node.order, strict=True)]
+    before = Step("order", partial(ProjectOperator, [pl.all(), *by]), "what the order is by")
+    top = partial(TopOperator, names, [down for _, down in node.order], node.limit)
+    after = Step("columns", partial(ProjectOperator, [pl.exclude(names)]), "without it")
+    inputs = tuple(p.then(before) for p in before_it)
+    steps = (Step("top", top, f"the first {node.limit} rows of each window"), after)
+    return Stage(inputs, (WINDOW_END,), steps, "top", _number(inputs))
