@@ -76,7 +76,6 @@ class Runs:
                 run = pl.concat([run, run.clear()], rechunk=True)
                 self._written[len(kept)] = run.height
             kept.append(run)
-        self._dirty.update(range(len(kept), len(self.runs)))
         self.runs, self._written = kept, self._written[: len(kept)]
 
     # -- state -------------------------------------------------------------------------------------------------
@@ -84,12 +83,8 @@ class Runs:
         return {str(at): run for at, run in enumerate(self.runs)}
 
     def changes(self) -> Changes:
-        found: Changes = {}
-        for at in sorted(self._dirty):
-            if at < len(self.runs):
-                found[str(at)] = self.runs[at]
-            elif at < self._stored:  # one that came and went since the last call was never stored
-                found[str(at)] = None
+        found: Changes = {str(at): self.runs[at] for at in sorted(self._dirty) if at < len(self.runs)}
+        found |= {str(at): None for at in range(len(self.runs), self._stored)}
         self._dirty.clear()
         self._stored = len(self.runs)
         return found

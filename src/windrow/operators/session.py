@@ -12,7 +12,7 @@ from windrow.operators.chunks import CHUNK, Chunks
 from windrow.operators.operator import PROGRESS, Batch, Item
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.released import LIMIT, Released, numbered
-from windrow.progress import END, Punctuation
+from windrow.progress import END, START, Punctuation
 from windrow.windows import Session
 
 FIRST, RUN = "@first", "@run"
@@ -37,6 +37,7 @@ class Sessions(Released):
         self.width = max(1, window.gap // CHUNKS_PER_GAP)
         self.runs = Chunks(lambda f: f)  # one row per key: nothing to merge
         self.stores["runs/"] = self.runs
+        self.remember(told=START)
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         late = batch.filter(pl.col(PROGRESS) < self.closed)
@@ -70,7 +71,17 @@ class Sessions(Released):
             if runs.height:
                 ends = runs[PROGRESS].to_numpy() + self.window.gap
                 items.append(self.lowered(runs, runs[FIRST].to_numpy(), ends))
-        return [*items, Punctuation(END if limit == END else self.bounds.value(limit + 1))]
+        return [*items, *self._promise(limit)]
+
+    def _promise(self, limit: int) -> list[Item]:
+        """A session that is open can end as it is now; a new one begins at the promise at the soonest."""
+        first = self.wake_at()
+        new = limit + self.window.gap if limit != END else END
+        told = END if limit == END else min(new, new if first is None else first)
+        if told <= self.marks["told"]:
+            return []
+        self.marks["told"] = told
+        return [Punctuation(told)]
 
     def _settled(self, limit: int) -> Batch | None:
         """The partials below a promise, as runs of one instant each; they leave the chunks."""

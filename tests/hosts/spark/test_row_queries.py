@@ -1,0 +1,112 @@
+"""Orders, distinct rows, Python functions, split ways, in-order plans on Spark: streaming over a restart, and batch."""
+
+import os
+
+import numpy as np
+import polars as pl
+import pytest
+
+import windrow as wr
+from windrow.sinks.parquet import read_committed
+from windrow.testing import compare, oracle
+
+pytestmark = pytest.mark.spark
+LINKS = ("a", "b", "c")
+FILES = 4
+
+
+def frame(link, number):
+    """200 rows of a link in 100 s; the second is 40 s behind, the third has a row now and then."""
+    rng = np.random.default_rng([number, LINKS.index(link)])
+    n = 4 if link == "c" else 200
+    at = number * 100_000_000 + np.sort(rng.integers(0, 100, n)) * 1_000_000 - 40_000_000 * (link == "b")
+    at[1::7] -= 2_000_000 * (rng.random(len(at[1::7])) < 0.5)  # a little out of order
+    lengths = rng.integers(0, 30, n)
+    lengths[::50] = -1
+    stamps = pl.Series("ts", at).cast(pl.Datetime("us", "UTC"))
+    return pl.DataFrame({"ts": stamps, "ip": rng.integers(0, 9, n), "len": lengths})
+
+
+def put(folder, numbers):
+    for link in LINKS:
+        (folder / link).mkdir(parents=True, exist_ok=True)
+        for number in numbers:
+            frame(link, number).write_parquet(folder / link / f"{number}.parquet", row_group_size=60)
+            os.utime(folder / link / f"{number}.parquet", (100 + number, 100 + number))
+
+
+def united(source):
+    """The union of the links; ``source`` gives the rows of one, the default none of them."""
+    made = [wr.stream(source(link), "ts", name=link, slack="2 seconds") for link in LINKS]
+    return made[0].union(*made[1:])
+
+
+def nothing(link):
+    return frame(link, 0).clear()
+
+
+def queries(source):
+    root = wr.udf(lambda x: 1 / (x + 1), "DOUBLE", "len")  # fails for -1: a bad row
+    dear = wr.udf(lambda ip, length: (ip + length) % 3 == 0, "BOOLEAN", "ip", "len")
+    later = wr.udf(lambda ts: ts.dt.offset_by("1m"), "TIMESTAMP", "ts", vectorized=True, monotone=True)
+    ways = source.split("len > 20", lambda long: long.where("ip > 1"), lambda rest: rest.where(dear))
+    moved = ways.apply(root=root, ts=later).select("ip", "root", m="date_trunc('minute', ts)")
+    in_order = source.window("60 seconds", "20 seconds", using="iop").group_by("ip")
+    return {
+        "order": source.order_by("ts", "ip DESC", "len"),
+        "distinct": source.select("ts", "ip").distinct(),
+        "ways": moved.window("2 minutes").group_by("ip").agg(n=wr.count(), r=wr.max("root")),
+        "results": in_order.agg(n=wr.count(), most=wr.max("len")).order_by("window_end", "ip"),
+    }
+
+
+def stream_all(spark, folder, out):
+    return {name: streamed(spark, folder, name, out) for name in queries(united(nothing))}
+
+
+def streamed(spark, folder, name, out):
+    def source(link):
+        files = spark.readStream.schema("ts TIMESTAMP, ip BIGINT, len BIGINT").option("maxFilesPerTrigger", 1)
+        return files.parquet(str(folder / link))
+
+    writer = queries(united(source))[name].to_spark().writeStream.format("parquet").option("path", str(out / name))
+    running = writer.option("checkpointLocation", str(out / f"{name}-state")).trigger(availableNow=True).start()
+    running.awaitTermination()
+    return running.recentProgress
+
+
+def in_process(name):
+    """The same micro-batches, one after the other; all parts of a batch before its promises, as in a shard."""
+    run = queries(united(nothing))[name].run()
+    parts = []
+    for number in range(FILES):
+        for link in LINKS:
+            parts.append(run.push(link, frame(link, number)).results())
+    return run, pl.concat(parts)
+
+
+def test_row_queries_stream_over_a_restart_what_one_process_lets_out(spark, tmp_path):
+    put(tmp_path / "in", range(2))
+    first = stream_all(spark, tmp_path / "in", tmp_path / "out")
+    put(tmp_path / "in", range(2, FILES))
+    second = stream_all(spark, tmp_path / "in", tmp_path / "out")
+    for name in queries(united(nothing)):
+        run, expected = in_process(name)
+        assert expected.height > 5, name
+        assert run.counts["rows_late"] == 0, name
+        compare(read_committed(tmp_path / "out" / name), expected, name)
+        for counter in ("rows_in", "rows_late", "rows_bad"):
+            counted = sum(p.observedMetrics["windrow"][counter] for p in [*first[name], *second[name]])
+            assert counted == run.counts[counter], (name, counter)
+    assert sum(p.observedMetrics["windrow"]["rows_bad"] for p in [*first["ways"], *second["ways"]]) > 10
+
+
+def test_row_queries_as_a_batch_give_what_they_mean_and_orders_hold(spark, tmp_path):
+    put(tmp_path / "in", range(FILES))
+    frames = {link: pl.concat([frame(link, number) for number in range(FILES)]) for link in LINKS}
+    for name, query in queries(united(lambda link: spark.read.parquet(str(tmp_path / "in" / link)))).items():
+        result = pl.DataFrame(query.to_spark(shards=2).toArrow()).cast(query.plan().schema)
+        expected = oracle(query, frames)
+        if name in ("order", "results"):
+            assert result.equals(expected), name
+        compare(result, expected, name)
