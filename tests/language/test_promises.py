@@ -97,3 +97,43 @@ def test_a_snapshot_keeps_what_was_seen():
         found.append(run.push("s", [row]).results()["window_end"].sort().to_list())
         run = query().restore(run.snapshot())
     assert found == [[], [], [], [2, 4], [], [8]]
+
+
+def test_a_quiet_key_closes_when_its_source_has_progressed_and_not_before():
+    rows = pl.DataFrame(schema={"t": pl.Int64, "p": pl.Int64, "k": pl.String})
+    made = wr.stream(rows, "t", punctuation=wr.promise.partitions("p", 2, slack=1), name="s")
+    run = made.window(5).group_by("p", "k").agg(n=wr.count()).run()
+    run.push("s", [{"t": 1, "p": 1, "k": "quiet"}, {"t": 2, "p": 2, "k": "slow"}, {"t": 5, "p": 1, "k": "loud"}])
+    assert run.results().height == 0, "5 with slack 1: a row at 4 may still come"
+    state = run.snapshot()
+    run = made.window(5).group_by("p", "k").agg(n=wr.count()).run().restore(state)
+    run.push("s", [{"t": 6, "p": 1, "k": "loud"}])
+    assert run.results().rows() == [(1, "quiet", 0, 5, 1)], "source 2 is silent, and no matter for source 1"
+    run.push("s", [{"t": 3, "p": 1, "k": "quiet"}, {"t": 3, "p": 2, "k": "slow"}])
+    assert run.counts["rows_late"] == 1, "late in its own source only"
+    assert sorted(run.end().results().rows()) == [(1, "loud", 5, 10, 2), (2, "slow", 0, 5, 2)]
+
+
+def test_a_union_closes_a_group_when_all_its_inputs_have_promised_for_it():
+    rows = pl.DataFrame(schema={"t": pl.Int64, "p": pl.Int64})
+    a = wr.stream(rows, "t", punctuation=wr.promise.partitions("p", 2), name="a")
+    b = wr.stream(rows, "t", slack=0, name="b")
+    run = a.union(b).window(5).group_by("p").agg(n=wr.count()).run()
+    run.push("a", [{"t": 1, "p": 1}, {"t": 7, "p": 1}, {"t": 2, "p": 2}])
+    assert run.results().height == 0, "b may still send rows of any group"
+    run.push("b", [{"t": 6, "p": 2}])
+    assert run.results().rows() == [(1, 0, 5, 1)], "b has passed 5 for everyone, a for group 1 only"
+
+
+def test_the_share_of_promises_in_the_traffic_is_small_and_none_is_sent_twice():
+    rows = pl.DataFrame({"t": list(range(2000))})
+    made = wr.stream(rows.clear(), "t", slack=0, name="s").window(100).agg(n=wr.count())
+    run = made.run()
+    for at in range(0, 2000, 10):
+        run.push("s", rows[at : at + 10])
+    steps = len(run.graph.nodes) - 1
+    assert run.counts["rows_in"] == 2000
+    # 200 batches raise the greatest value; 20 windows close. Only what is before Describe sees the first number.
+    before = [n.name.split("-")[1] for n in run.graph.nodes].index("describe")
+    assert run.traffic().promises <= 200 * before + 20 * (steps - before)
+    assert run.traffic().share == run.traffic().promises / (run.traffic().promises + run.traffic().rows)

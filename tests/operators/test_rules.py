@@ -33,7 +33,8 @@ def batches(frame, cuts):
 
 
 def promised(items):
-    return [i.value for i in items if isinstance(i, Punctuation)]
+    """What is promised about everyone."""
+    return [i.value for i in items if isinstance(i, Punctuation) and i.group is None]
 
 
 def told(rule, parts, restart=True):
@@ -120,6 +121,23 @@ def test_the_slowest_partition_says_how_far_all_are(values, cuts, slack, count):
         now = min(tops.values()) - slack if len(tops) >= count else None
         best = now if best is None else best if now is None else max(best, now)
         assert promise == best
+
+
+@CHECK
+@given(VALUES, CUTS, st.integers(0, 4))
+def test_each_partition_promises_for_itself_and_nothing_twice(values, cuts, slack):
+    frame = rows(values, p=[("a", "b", None)[(7 * v) % 3] for v in values])
+    operator, tops, given_before = Generate(BySource("p", slack, 99)), {}, {}
+    for batch in batches(frame, cuts):
+        state = operator.snapshot()
+        operator = Generate(BySource("p", slack, 99))
+        operator.restore(state)
+        for t, p in batch.rows():
+            tops[p] = max(t, tops.get(p, t))
+        found = {i.group: i.value for i in operator.on_batch(0, batch) if isinstance(i, Punctuation)}
+        now = {(p,): top - slack for p, top in tops.items() if p is not None}
+        assert found == {g: v for g, v in now.items() if v != given_before.get(g)}, "only what is new"
+        given_before = now
 
 
 # -- estimated slack ---------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from windrow.hosts.spark.exchange import METRICS
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
-COUNTS = ("rows_in", "rows_out", "rows_late", "rows_revised", "rows_bad", "files_bad")
+COUNTS = ("rows_in", "rows_out", "rows_late", "rows_revised", "rows_bad", "files_bad", "rows_sent", "promises_sent")
 
 
 @dataclass
@@ -49,8 +49,13 @@ class Totals:
         return (
             f"{self.batches} micro-batches, {self.counts['rows_in']:,} rows in ({rate:,.0f}/s), "
             f"{self.counts['rows_out']:,} results, {self.counts['rows_late']:,} late, {self.counts['rows_bad']:,} bad, "
-            f"{self.state_bytes / 1024:,.0f} KiB of state{self._files()}"
+            f"{self.state_bytes / 1024:,.0f} KiB of state, {self.promised:.1%} of the traffic promises{self._files()}"
         )
+
+    @property
+    def promised(self) -> float:
+        """The share of promises among what went through the exchange."""
+        return self.counts["promises_sent"] / max(1, self.counts["rows_sent"] + self.counts["promises_sent"])
 
     def _files(self) -> str:
         return f", {self.counts['files_bad']:,} bad files" if self.counts["files_bad"] else ""

@@ -14,6 +14,25 @@ from windrow.progress import Punctuation
 
 
 @dataclass
+class Traffic:
+    """What went from operator to operator so far."""
+
+    rows: int = 0
+    promises: int = 0
+
+    def note(self, item: Item) -> None:
+        if isinstance(item, Punctuation):
+            self.promises += 1
+        elif isinstance(item, pl.DataFrame):
+            self.rows += item.height
+
+    @property
+    def share(self) -> float:
+        """The share of promises in it."""
+        return self.promises / max(1, self.rows + self.promises)
+
+
+@dataclass
 class Node:
     """An operator, what it is called in snapshots and explanations, and where its output goes."""
 
@@ -39,6 +58,7 @@ class Graph:
         self.nodes: list[Node] = []
         self.inputs: list[tuple[int, int]] = []
         self.strategy = strategy or DepthFirst()
+        self.traffic = Traffic()
         self._waiting: list[deque[tuple[int, Item]]] = []
         self._before: list[list[int]] = []
 
@@ -121,6 +141,7 @@ class Graph:
                 out.append(result)
                 continue
             for successor, successor_port in node.to:
+                self.traffic.note(result)
                 self._waiting[successor].append((successor_port, result))
 
     def _any_waiting(self) -> int | None:

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from windrow.errors import CheckpointError, QueryError, listing
+from windrow.graph.graph import Traffic
 from windrow.logical.explain import text
 from windrow.logical.nodes import Scan
 from windrow.operators.admit import REASON, UNPARSABLE, iso_timestamp, physical
@@ -127,6 +128,17 @@ class LocalRun:
 
     def state_bytes(self) -> int:
         return self.graph.state_bytes()
+
+    def traffic(self) -> Traffic:
+        """How many rows and how many promises went from operator to operator since the start or restore.
+
+        >>> from windrow import count, stream
+        >>> run = stream([{"t": 0}], "t", slack=0, name="s").window(60).agg(n=count()).run()
+        >>> traffic = run.push("s", [{"t": t} for t in range(1000)]).traffic()
+        >>> traffic.promises, round(traffic.share, 4)
+        (7, 0.0017)
+        """
+        return self.graph.traffic
 
     def _ports(self, source: str) -> list[int]:
         scans = self.plan.scans()

@@ -57,7 +57,18 @@ def rows(behind: int) -> Promise:
 def partitions(column: str, count: int, slack: Length = 0) -> Promise:
     """Each partition of the source (a value of ``column``) is at most ``slack`` behind itself, and there are ``count``.
 
-    The stream is as far as the slowest of them; before all have shown a row, nothing is promised.
+    The stream is as far as the slowest of them; before all have shown a row, nothing is promised about it. Queries that
+    group by ``column``, and whatever else, close the windows of a partition as far as that one is: a key that is quiet
+    closes when its source has progressed, also while other sources are silent.
+
+    >>> from windrow.language.builder import stream
+    >>> from windrow.language.functions import count
+    >>> s = stream([{"t": 0, "p": 1, "k": "x"}], "t", punctuation=partitions("p", 2), name="s")
+    >>> run = s.window(5).group_by("p", "k").agg(n=count()).run()
+    >>> run.push("s", [{"t": 1, "p": 1, "k": "quiet"}, {"t": 2, "p": 2, "k": "x"}]).results().rows()
+    []
+    >>> run.push("s", [{"t": 8, "p": 1, "k": "loud"}]).results().rows()
+    [(1, 'quiet', 0, 5, 1)]
     """
     if count < 1:
         raise QueryError(f"a source has at least one partition, not {count}")

@@ -325,7 +325,7 @@ def promised_by(node: Node) -> tuple[str, ...]:
     """The columns by which a stream's promises can be about single groups; none if all are about everyone."""
     match node:
         case Scan():
-            return node.source.marker_by
+            return node.source.marker_by or (node.source.rule.by if node.source.rule is not None else ())
         case Filter() | Project() | Apply() | Split():
             return _passed_on(node, promised_by(node.input))
         case Union():  # inputs whose promises are about everyone fit to any

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import polars as pl
-
+from windrow.operators.meld import promises_frame, promises_of
 from windrow.operators.operator import Batch, Changes, Item, Side, State, Stateless
 from windrow.operators.punctuate import Punctuate
 from windrow.operators.rules import Rule
@@ -21,14 +20,14 @@ class Judge(Stateless):
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         self.memory, value = self.rule.promise(self.memory, batch)
-        promise = None if value is None else Punctuation(value)
-        return [promise] if promise is not None and self.promises.give(promise) else []
+        found = [Punctuation(value)] if value is not None else []
+        return [promise for promise in [*found, *self.rule.groups(self.memory)] if self.promises.give(promise)]
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         return [promise] if self.promises.give(promise) else []
 
     def snapshot(self) -> State:
-        return {**self.memory, "promised": pl.DataFrame({"value": [self.promises.low]})}
+        return {**self.memory, "promised": promises_frame([(0, self.promises)])}
 
     def changes(self) -> Changes:
         now = self.snapshot()
@@ -39,7 +38,7 @@ class Judge(Stateless):
     def restore(self, state: State) -> None:
         self.memory = dict(state)
         told = self.memory.pop("promised", None)
-        self.promises = Promises() if told is None else Promises(int(told["value"][0]))
+        self.promises = Promises() if told is None else promises_of(told).get(0, Promises())
         self._saved = dict(state)
 
     def state_bytes(self) -> int:
@@ -61,6 +60,7 @@ class Witness(Punctuate):
 class Generate(Punctuate):
     """Witness and judge of a stream that is seen whole.
 
+    >>> import polars as pl
     >>> from windrow.operators.rules import RowSlack
     >>> Generate(RowSlack(1)).on_batch(0, pl.DataFrame({"@t": [5, 9, 7]}))[1]
     Punctuation(value=9, group=None)

@@ -20,7 +20,7 @@ from windrow.errors import ResultError
 from windrow.operators.admit import physical
 from windrow.operators.clock import Bounds
 from windrow.operators.operator import PROGRESS, Batch, State
-from windrow.progress import START
+from windrow.progress import START, Punctuation
 
 NUMBER, COUNT, TOP, BUCKET, PART = "@number", "@count", "@top", "@bucket", "@part"
 
@@ -29,6 +29,7 @@ class Rule(ABC):
     """How a stream progresses. ``columns``: those of the source that it looks at, besides the progressing one."""
 
     columns: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()  # the columns that name the groups it can promise for, if it can
 
     @abstractmethod
     def says(self, attribute: str, span: Callable[[int], str]) -> str:
@@ -41,6 +42,10 @@ class Rule(ABC):
     @abstractmethod
     def promise(self, memory: State, evidence: Batch) -> tuple[State, int | None]:
         """What is remembered after some evidence, and what can be promised."""
+
+    def groups(self, memory: State) -> list[Punctuation]:
+        """What can be promised about single groups."""
+        return []
 
     def check(self, in_order: bool) -> str | None:
         """Why the rule cannot be used; ``in_order``: whether rows are seen in the order in which they arrive."""
@@ -109,6 +114,8 @@ class RowSlack(Rule):
 class BySource(Rule):
     """Each source partition is at most ``slack`` behind itself; the slowest of at least ``count`` says how far all are.
 
+    Each also promises for itself: a group that is in one partition is as far as that, whatever the others do.
+
     >>> rule = BySource("p", 0, 2)
     >>> memory, promised = rule.promise({}, rule.evidence(pl.DataFrame({"@t": [5], "p": ["a"]})))
     >>> promised, rule.promise(memory, rule.evidence(pl.DataFrame({"@t": [3], "p": ["b"]})))[1]
@@ -123,6 +130,10 @@ class BySource(Rule):
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
         return (self.column,)
 
+    @property
+    def by(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (self.column,)
+
     def says(self, attribute: str, span: Callable[[int], str]) -> str:
         return (
             f"promises {span(self.slack)} behind the greatest {attribute} of the slowest {self.column}, "
@@ -130,14 +141,17 @@ class BySource(Rule):
         )
 
     def evidence(self, batch: Batch) -> Batch:
-        part = pl.col(self.column).cast(pl.String).alias(PART)
-        return batch.group_by(part, maintain_order=True).agg(pl.col(PROGRESS).max())
+        return batch.group_by(pl.col(self.column).alias(PART), maintain_order=True).agg(pl.col(PROGRESS).max())
 
     def promise(self, memory: State, evidence: Batch) -> tuple[State, int | None]:
         both = pl.concat([memory["tops"], evidence]) if "tops" in memory else evidence
         tops = both.group_by(PART, maintain_order=True).agg(pl.col(PROGRESS).max())
         slowest = int(tops[PROGRESS].min()) - self.slack if tops.height >= self.count else None  # type: ignore[arg-type]
         return {"tops": tops}, slowest
+
+    def groups(self, memory: State) -> list[Punctuation]:
+        tops = memory["tops"].drop_nulls(PART)
+        return [Punctuation(top - self.slack, (part,)) for part, top in tops.rows()]
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,11 @@ from windrow.hosts.spark.exchange import (
     EVIDENCE,
     LATE,
     PROMISE,
+    PROMISES_SENT,
     RESULT,
     ROWS_BAD,
     ROWS_IN,
+    ROWS_SENT,
     Row,
     encode,
     record_batch,
@@ -29,6 +31,10 @@ from windrow.progress import END, START, Punctuation
 from windrow.sources.frames import normal
 
 ROWS_AT_ONCE = 1_000_000  # rows that are aggregated together: enough to reduce well, some 100 MB at most
+
+
+KINDS = ("in", "bad", "late", "revised", "out", "sent", "promises")  # what is counted
+COUNTED = {ROWS_IN: "in", ROWS_BAD: "bad", ROWS_SENT: "sent", PROMISES_SENT: "promises"}
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ class Outbox:
     part: int  # distinguishes the tasks of a micro-batch, so that shards can order what they get
     promised: int = START
     ended: bool = False
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("in", "bad", "late", "revised", "out"), 0))
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     _groups: dict[Hashable, int] = field(default_factory=dict, init=False)
     _sequence: int = field(default=0, init=False)
 
@@ -80,11 +86,14 @@ class Outbox:
             self.counts["out"] += frame.height
             yield (0, 0, RESULT, self._tag(), frame.height, encode(frame))
             return
+        self.counts["sent"] += frame.height
         for shard, part in split(frame, self.route.keys, len(self.route.shards)):
             yield (self.route.shards[shard], self.route.port, DATA, self._tag(), part.height, encode(part))
 
     def last(self) -> Iterator[Row]:
         """A promise for every shard, even if it says nothing: each shard so takes part in each micro-batch."""
+        said = (self.promised > START) + self.ended + len(self._groups)
+        self.counts["promises"] += said * len(self.route.shards)
         for shard in self.route.shards:
             yield (shard, self.route.port, PROMISE, self._tag(), self.promised, None)
             if self.ended:
@@ -132,8 +141,8 @@ class MapSide:
 
     def last(self, outbox: Outbox) -> list[Row]:
         """What a task says when it has sent all its rows."""
-        counts = (ROWS_IN, outbox.counts["in"]), (ROWS_BAD, outbox.counts["bad"])
-        return [*outbox.last(), *(outbox.passed(kind, count) for kind, count in counts)]
+        last = list(outbox.last())
+        return [*last, *(outbox.passed(kind, outbox.counts[name]) for kind, name in COUNTED.items())]
 
 
 def together(batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:

@@ -20,10 +20,12 @@ from windrow.hosts.spark.exchange import (
     DATA,
     EVIDENCE,
     PROMISE,
+    PROMISES_SENT,
     ROWS_BAD,
     ROWS_LATE,
     ROWS_OUT,
     ROWS_REVISED,
+    ROWS_SENT,
     STATE_BYTES,
     Row,
     decode,
@@ -39,7 +41,14 @@ from windrow.progress import END, START, Punctuation
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState, TimerValues, ValueState
 
-COUNTED = {ROWS_BAD: "bad", ROWS_LATE: "late", ROWS_REVISED: "revised", ROWS_OUT: "out"}
+COUNTED = {
+    ROWS_BAD: "bad",
+    ROWS_LATE: "late",
+    ROWS_REVISED: "revised",
+    ROWS_OUT: "out",
+    ROWS_SENT: "sent",
+    PROMISES_SENT: "promises",
+}
 FORMAT = 1  # of the state in a checkpoint
 LIVE_GRAPHS = 64  # graphs one Python worker keeps, so that it does not read back what it wrote itself
 
