@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 import polars as pl
 
-from windrow.progress import Punctuation
+from windrow.progress import Promises, Punctuation
 
 # Batches are Polars frames: Arrow memory, with the kernels the operators need. They cross every process border
 # (exchange, state store, hosts) as Arrow IPC. Columns whose names begin with "@" are Windrow's own.
@@ -92,3 +92,17 @@ class Stateless:
 
     def state_bytes(self) -> int:
         return 0
+
+
+class Rolling(Stateless):
+    """For operators that turn several promises into the same one: only what says more than before goes on.
+
+    What was said is forgotten with the operator: at worst a promise comes twice after a restart, and that is harmless.
+    """
+
+    def __init__(self) -> None:
+        self.given = Promises()
+
+    def news(self, promise: Punctuation) -> list[Item]:
+        """The promise, if it is new."""
+        return [promise] if self.given.give(promise) else []

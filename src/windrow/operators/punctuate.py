@@ -56,11 +56,13 @@ class Punctuate(Stateless):
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         """A promise from further up is as good as one of ours."""
+        before = self.promises.low
         if not self.promises.give(promise):
             return []
         self._saved = False
-        if promise.value == END and promise.group is None and self.greatest > START:
-            return [Punctuation(self.greatest + self.distinct), promise]
+        reached = self.greatest + self.distinct
+        if promise.value == END and promise.group is None and self.greatest > START and reached > before:
+            return [Punctuation(reached), promise]
         return [promise]
 
     def snapshot(self) -> State:
