@@ -97,13 +97,15 @@ def _scans(node: Node) -> list[Scan]:
 
 
 def _sample(inputs: Sequence[Pipeline], given: Given) -> pl.DataFrame | None:
-    """What the aggregation would get of the samples; None if not all of its inputs have one."""
+    """What the aggregation would get of the samples; None if not all of its inputs have one, or all are too small."""
+    sources = [p.source for p in inputs]
+    samples = [given.samples[s.name] for s in sources if isinstance(s, Scan) and s.name in given.samples]
+    if len(samples) < len(inputs) or sum(s.height for s in samples) < LEAST:  # no step makes more rows of them
+        return None
     found: list[pl.DataFrame] = []
-    for pipeline in inputs:
-        if not isinstance(pipeline.source, Scan) or pipeline.source.name not in given.samples:
-            return None
+    for pipeline, sample in zip(inputs, samples, strict=True):
         try:
-            items = pipeline_graph(pipeline).on_batch(0, given.samples[pipeline.source.name])
+            items = pipeline_graph(pipeline).on_batch(0, sample)
         except WindrowError:  # the query itself will raise it, where it can say which row it was
             return None
         found += [i for i in items if isinstance(i, pl.DataFrame)]
