@@ -10,7 +10,6 @@ from typing import Any
 import polars as pl
 
 from windrow.errors import CheckpointError, QueryError, listing
-from windrow.logical.explain import text
 from windrow.logical.nodes import Scan
 from windrow.operators.admit import REASON, UNPARSABLE, iso_timestamp, physical
 from windrow.operators.operator import Item, Side, State
@@ -125,7 +124,7 @@ class LocalRun:
     @cached_property
     def _identity(self) -> pl.DataFrame:
         algorithms = ", ".join(stage.algorithm for stage in self.plan.stages())
-        return pl.DataFrame({"format": [FORMAT], "query": [text(self.plan.logical)], "algorithms": [algorithms]})
+        return pl.DataFrame({"format": [FORMAT], "query": [self.plan.text], "algorithms": [algorithms]})
 
     def state_bytes(self) -> int:
         return self.graph.state_bytes()
