@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
+from functools import cached_property
 from typing import Any
 
 import polars as pl
 
 from windrow.errors import CheckpointError, QueryError, listing
 from windrow.graph.graph import Traffic
-from windrow.logical.explain import text
 from windrow.logical.nodes import Scan
 from windrow.operators.admit import REASON, UNPARSABLE, iso_timestamp, physical
 from windrow.operators.operator import Item, Side, State
@@ -107,12 +107,12 @@ class LocalRun:
         return pl.concat([empty, *self._side["late"]], how="diagonal_relaxed")
 
     def snapshot(self) -> State:
-        return {IDENTITY: self._identity(), **self.graph.snapshot()}
+        return {IDENTITY: self._identity, **self.graph.snapshot()}
 
     def restore(self, state: Mapping[str, pl.DataFrame]) -> LocalRun:
         """Go on from a snapshot of the same query; one of another query or version is refused with what differs."""
         chunks = dict(state)
-        before, now = chunks.pop(IDENTITY, None), self._identity()
+        before, now = chunks.pop(IDENTITY, None), self._identity
         if before is None:
             raise CheckpointError("this snapshot does not say what it is of: it was written by a version before 0.3")
         if not before.equals(now):
@@ -122,9 +122,10 @@ class LocalRun:
         self.graph.restore(chunks)
         return self
 
+    @cached_property
     def _identity(self) -> pl.DataFrame:
         algorithms = ", ".join(stage.algorithm for stage in self.plan.stages())
-        return pl.DataFrame({"format": [FORMAT], "query": [text(self.plan.logical)], "algorithms": [algorithms]})
+        return pl.DataFrame({"format": [FORMAT], "query": [self.plan.text], "algorithms": [algorithms]})
 
     def state_bytes(self) -> int:
         return self.graph.state_bytes()

@@ -108,13 +108,19 @@ def sources(node: Node) -> list[Scan]:
 
 
 def sample_of(inputs: Sequence[Pipeline], given: Given) -> pl.DataFrame | None:
-    """What the aggregation would get of the samples; None if not all of its inputs have one."""
+    """What the aggregation would get of the samples; None if not all of its inputs have one, all are too small, or a
+    user's function is on the way, which may be dear.
+    """
+    found_in = [p.source for p in inputs]
+    samples = [given.samples[s.name] for s in found_in if isinstance(s, Scan) and s.name in given.samples]
+    if len(samples) < len(inputs) or sum(s.height for s in samples) < LEAST:  # no step makes more rows of them
+        return None
+    if any(step.name in ("apply", "split") for pipeline in inputs for step in pipeline.steps):
+        return None
     found: list[pl.DataFrame] = []
-    for pipeline in inputs:
-        if not isinstance(pipeline.source, Scan) or pipeline.source.name not in given.samples:
-            return None
+    for pipeline, sample in zip(inputs, samples, strict=True):
         try:
-            items = pipeline_graph(pipeline).on_batch(0, given.samples[pipeline.source.name])
+            items = pipeline_graph(pipeline).on_batch(0, sample)
         except WindrowError:  # the query itself will raise it, where it can say which row it was
             return None
         found += [i for i in items if isinstance(i, pl.DataFrame)]

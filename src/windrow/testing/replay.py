@@ -36,11 +36,12 @@ def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -
     expected = oracle(query)
     for number in range(runs):
         rng = random.Random(f"{seed}/{number}")
-        run = LocalRun(query.plan())
+        plan, again = query.plan(), query.plan()  # who restores has planned anew
+        run = LocalRun(plan)
         released: list[pl.DataFrame] = []
         waiting = {
             leaf.source.name: _batches(leaf.source, query.sources[leaf.source.name].data, leaf.by_rows, rng)
-            for leaf in query.plan().leaves()
+            for leaf in plan.leaves()
             if isinstance(leaf.source, Scan)
         }
         while any(waiting.values()):
@@ -49,7 +50,7 @@ def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -
             released.append(_checked(run, number))
             if restore:
                 counts, state = run.counts, run.snapshot()
-                run = LocalRun(query.plan()).restore(state)
+                run = LocalRun(again).restore(state)
                 run.counts = counts
         released.append(run.end().results())
         if run.counts["rows_late"]:
