@@ -121,3 +121,29 @@ def sessions_of(rows):
         },
         schema_overrides={"window_end": pl.Int64},
     )
+
+
+ROW_QUERY = "SELECT DISTINCT ts, src_ip, len FROM main WHERE len > 60 ORDER BY ts, src_ip, len"
+
+
+@pytest.mark.kills
+def test_killed_twice_each_row_comes_once_and_in_order(tmp_path):
+    link = Link("main", rate=30, hosts=20, band=3.2)
+    rows = packets(link, 6 * 60)
+    write(pl.concat([rows, rows[::3]]).sort(pl.int_range(pl.len()) % rows.height), tmp_path / "main", step=60)
+    (tmp_path / "query.sql").write_text(ROW_QUERY)
+    state = tmp_path / "out-state"
+    rng = random.Random(5)
+    kills = 0
+    for _ in range(2):
+        after = max((int(p.name) for p in (state / "offsets").glob("[0-9]*")), default=-1)
+        moment = after_file(state / "offsets" / str(after + 1), seconds=rng.uniform(0.1, 1.2))
+        kills += run_until(command(tmp_path, "out", reader="parquet"), moment)
+    assert kills == 2
+    assert not run_until(command(tmp_path, "out", reader="parquet"), lambda: False)
+    found = read_committed(tmp_path / "out")
+    kept = rows.filter(pl.col("len") > 60).select("ts", "src_ip", "len").unique()
+    promised = rows["ts"].to_physical().max() - 3_200_000
+    expected = kept.filter(pl.col("ts").to_physical() < promised).sort("ts", "src_ip", "len")
+    assert found.height > 3000
+    assert found.with_columns(pl.col("ts").to_physical()).equals(expected.with_columns(pl.col("ts").to_physical()))
