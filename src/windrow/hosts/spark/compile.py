@@ -36,6 +36,7 @@ from windrow.sources.files import Files
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+WAYS = "ordered, slack, rows, partitions, markers, heartbeats, estimated, function"
 RESULTS, LATE_ROWS = "result", "late"  # the struct columns of a DataFrame with both
 
 
@@ -103,7 +104,9 @@ def check_progress(scan: Scan, streaming: bool) -> None:
         raise PlanError(
             f"stream {scan.name!r} makes no promises, so no window over it would ever be released. Say how far behind "
             f"its rows can be: wr.stream(df, progress={scan.progress!r}, slack='10 seconds') (slack='0 seconds' if "
-            f"they are in order), or name a column of markers: punctuation='column', or another way: wr.promise"
+            f"they are in order); or name a column of markers: punctuation='column'; or give another way, "
+            f"punctuation=wr.promise...: {WAYS}. In SQL: FROM {scan.name} PUNCTUATED BY slack('10 seconds'). On the "
+            f"command line: --slack '10 seconds' or --punctuation 'rows(100)'"
         )
 
 
