@@ -15,7 +15,7 @@ from windrow.hosts.spark.exchange import METRICS
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
-COUNTS = ("rows_in", "rows_out", "rows_late", "rows_revised", "rows_bad", "files_bad")
+COUNTS = ("rows_in", "rows_out", "rows_late", "rows_revised", "rows_bad", "files_bad", "promises_ignored")
 
 
 @dataclass
@@ -49,11 +49,14 @@ class Totals:
         return (
             f"{self.batches} micro-batches, {self.counts['rows_in']:,} rows in ({rate:,.0f}/s), "
             f"{self.counts['rows_out']:,} results, {self.counts['rows_late']:,} late, {self.counts['rows_bad']:,} bad, "
-            f"{self.state_bytes / 1024:,.0f} KiB of state{self._files()}"
+            f"{self.state_bytes / 1024:,.0f} KiB of state{self._rare()}"
         )
 
-    def _files(self) -> str:
-        return f", {self.counts['files_bad']:,} bad files" if self.counts["files_bad"] else ""
+    def _rare(self) -> str:
+        """What is said only if there is something to say."""
+        files, promises = self.counts["files_bad"], self.counts["promises_ignored"]
+        said = f", {files:,} bad files" if files else ""
+        return f"{said}, {promises:,} promises ignored" if promises else said
 
 
 def end_line(console: Console) -> None:

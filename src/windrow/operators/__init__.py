@@ -3,6 +3,7 @@
 from windrow.operators.adaptpaned import AdaptPaned
 from windrow.operators.adaptwid import AdaptWid
 from windrow.operators.admit import Admit
+from windrow.operators.audit import Audit
 from windrow.operators.bins import Bins
 from windrow.operators.bucket import Bucket
 from windrow.operators.buffering import Buffering
@@ -35,6 +36,7 @@ __all__ = [
     "AdaptPaned",
     "AdaptWid",
     "Admit",
+    "Audit",
     "Batch",
     "Bins",
     "Bucket",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -99,4 +99,4 @@ class WallClock(Stateless):
         return [batch.with_columns(wall_clock(pl.col(PROGRESS), self.zone))]
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        return [Punctuation(wall_promise(promise.value, self.zone), promise.group)]
+        return [replace(promise, value=wall_promise(promise.value, self.zone))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from windrow.operators.operator import Batch, Changes, Item, Side, State, Stateless
-from windrow.operators.punctuate import Punctuate
+from windrow.operators.punctuate import Punctuate, ignored
 from windrow.operators.rules import Rule
 from windrow.progress import Promises, Punctuation
 
@@ -21,8 +21,11 @@ class Judge(Stateless):
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         self.memory, value = self.rule.promise(self.memory, batch)
-        promise = None if value is None else Punctuation(value)
-        return [promise] if promise is not None and self.promises.give(promise) else []
+        if value is None:
+            return []
+        promise = Punctuation(value)
+        told = ignored(self.promises, promise) if self.rule.claims else []
+        return [promise] if self.promises.give(promise) else list(told)
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         return [promise] if self.promises.give(promise) else []
@@ -76,7 +79,8 @@ class Generate(Punctuate):
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         """A promise from further up is as good as one of ours."""
-        return super().on_punctuation(port, promise) if self.judge.promises.give(promise) else []
+        told = ignored(self.judge.promises, promise)
+        return super().on_punctuation(port, promise) if self.judge.promises.give(promise) else list(told)
 
     def snapshot(self) -> State:
         return {**super().snapshot(), **{f"judge/{k}": v for k, v in self.judge.snapshot().items()}}

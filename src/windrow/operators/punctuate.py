@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import polars as pl
 
 from windrow.operators.meld import promises_frame, promises_of
-from windrow.operators.operator import PROGRESS, Batch, Changes, Item, State, Stateless
+from windrow.operators.operator import PROGRESS, Batch, Changes, Item, Side, State, Stateless
 from windrow.operators.sourced import SOURCE
 from windrow.progress import END, START, Promises, Punctuation
+
+
+def ignored(held: Promises, promise: Punctuation) -> list[Side]:
+    """What is to be counted of a promise."""
+    count = held.backwards(promise)
+    return [Side("ignored", count)] if count else []
 
 
 class Punctuate(Stateless):
@@ -55,13 +62,14 @@ class Punctuate(Stateless):
                 yield promise
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        """A promise from further up is as good as one of ours."""
+        """A promise from further up is as good as one of ours. One that says less than what is known is counted."""
+        told = ignored(self.promises, promise)
         if not self.promises.give(promise):
-            return []
+            return list(told)
         self._saved = False
         if promise.value == END and promise.group is None and self.greatest > START:
             return [Punctuation(self.greatest + self.distinct), promise]
-        return [promise]
+        return [*told, replace(promise, marks=promise.marks[told[0].count :])] if told else [promise]
 
     def snapshot(self) -> State:
         reached = pl.DataFrame({"value": [self.greatest]})

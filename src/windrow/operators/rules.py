@@ -29,6 +29,7 @@ class Rule(ABC):
     """How a stream progresses. ``columns``: those of the source that it looks at, besides the progressing one."""
 
     columns: tuple[str, ...] = ()
+    claims = False  # whether it is somebody's word, which should not go back, and not an estimate, which may
 
     @abstractmethod
     def says(self, attribute: str, span: Callable[[int], str]) -> str:
@@ -220,6 +221,7 @@ class ByFunction(Rule):
     function: Callable[[Seen], Any] = field(compare=False)
     name: str
     dtype: pl.DataType
+    claims = True
 
     def says(self, attribute: str, span: Callable[[int], str]) -> str:
         return f"promises what the function {self.name} says"

@@ -155,13 +155,17 @@ class _Compiler:
         ids = tuple(shard_ids(self.shards))
         frames, port = [], 0
         judges: dict[int, tuple[Step, ...]] = {}
+        audited = []
         for pipeline in stage.inputs:
             if self.streaming and (steps := pipeline.judging()):
                 judges[port] = steps
+            if isinstance(pipeline.source, Scan) and pipeline.source.source.marker is not None and not pipeline.by_rows:
+                audited.append(port)
             frames.append(self._fragment(pipeline, Route(stage.keys, ids, port)))
             port += len(ids) if isinstance(pipeline.source, Stage) else 1
         upstream = ids if route.shards else ()
-        fragment = Fragment(port, (*stage.steps, *after.steps), route, upstream, self.limit, tuple(judges.items()))
+        made = tuple(judges.items()), tuple(audited)
+        fragment = Fragment(port, (*stage.steps, *after.steps), route, upstream, self.limit, *made)
         exchanged = self._union(frames)
         if not self.streaming:
             return exchanged.repartition(self.shards, "shard").mapInArrow(BatchShards(fragment), COLUMNS)

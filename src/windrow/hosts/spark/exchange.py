@@ -30,6 +30,7 @@ ARROW = pa.schema(
 )
 DATA, PROMISE, ROWS_IN, ROWS_BAD, ROWS_LATE, ROWS_OUT, STATE_BYTES, RESULT, LATE, ROWS_REVISED, FILES_BAD = range(11)
 EVIDENCE = 11  # from which every shard makes the promises of a source
+PROMISES_IGNORED, MARKS = 12, 13  # what the markers of a source said, for whoever counts those that are ignored
 METRICS = "windrow"  # the name of the counters in a streaming query's ``observedMetrics``
 COUNTERS = {
     "rows_in": ROWS_IN,
@@ -39,6 +40,7 @@ COUNTERS = {
     "rows_out": ROWS_OUT,
     "state_bytes": STATE_BYTES,
     "files_bad": FILES_BAD,
+    "promises_ignored": PROMISES_IGNORED,
 }
 Row = tuple[int, int, int, int, int, bytes | None]
 Hashes = NDArray[np.uint64]

@@ -13,7 +13,9 @@ from windrow.hosts.spark.exchange import (
     DATA,
     EVIDENCE,
     LATE,
+    MARKS,
     PROMISE,
+    PROMISES_IGNORED,
     RESULT,
     ROWS_BAD,
     ROWS_IN,
@@ -22,6 +24,7 @@ from windrow.hosts.spark.exchange import (
     record_batch,
     split,
 )
+from windrow.operators.audit import marks_frame
 from windrow.operators.meld import group_text
 from windrow.operators.operator import Item, Side
 from windrow.planner import Step, add_steps
@@ -29,6 +32,9 @@ from windrow.progress import END, START, Punctuation
 from windrow.sources.frames import normal
 
 ROWS_AT_ONCE = 1_000_000  # rows that are aggregated together: enough to reduce well, some 100 MB at most
+
+
+COUNTED = ("in", "bad", "late", "revised", "out", "ignored")
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,8 @@ class Outbox:
     part: int  # distinguishes the tasks of a micro-batch, so that shards can order what they get
     promised: int = START
     ended: bool = False
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("in", "bad", "late", "revised", "out"), 0))
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTED, 0))
+    marks: dict[str | None, list[int]] = field(default_factory=dict)
     _groups: dict[Hashable, int] = field(default_factory=dict, init=False)
     _sequence: int = field(default=0, init=False)
 
@@ -68,6 +75,9 @@ class Outbox:
                 yield from self._data(item)
 
     def _note(self, promise: Punctuation) -> None:
+        if promise.marks:
+            about = None if promise.group is None else group_text(promise.group)
+            self.marks.setdefault(about, []).extend(promise.marks)
         if promise.group is not None:
             self._groups[promise.group] = max(promise.value, self._groups.get(promise.group, START))
         elif promise.value == END:
@@ -132,8 +142,11 @@ class MapSide:
 
     def last(self, outbox: Outbox) -> list[Row]:
         """What a task says when it has sent all its rows."""
-        counts = (ROWS_IN, outbox.counts["in"]), (ROWS_BAD, outbox.counts["bad"])
-        return [*outbox.last(), *(outbox.passed(kind, count) for kind, count in counts)]
+        kinds = {ROWS_IN: "in", ROWS_BAD: "bad", PROMISES_IGNORED: "ignored"}
+        rows = [*outbox.last(), *(outbox.passed(kind, outbox.counts[name]) for kind, name in kinds.items())]
+        if outbox.marks and outbox.route.shards:
+            rows.append(outbox.passed(MARKS, 0, encode(marks_frame(outbox.marks))))
+        return rows
 
 
 def together(batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:
