@@ -208,3 +208,10 @@ def test_markers_by_two_columns_at_once_are_refused():
         source(punctuation=wr.promise.markers("m", "k"), punctuation_by="partition")
     kept = source(punctuation=wr.promise.markers("m"), punctuation_by="k")
     assert kept.node == source(punctuation="m", punctuation_by="k").node
+
+
+@pytest.mark.parametrize("text", ["rows(", "rows(behind =>", "rows(3", "rows(3,", "", "markers(m, (k", "[RANGE 1, WA"])
+def test_a_query_that_ends_in_the_middle_is_refused(text):
+    tables = text if text.startswith("[") else f"PUNCTUATED BY {text}"
+    with pytest.raises(wr.QueryError, match="Expect"):
+        query(f"SELECT count(*) AS n FROM s {tables}")

@@ -80,7 +80,7 @@ class LocalRun:
         for port in ports:
             scan = self.plan.scans()[port]
             dtype = scan.schema[scan.progress]
-            if isinstance(at, bool) or (isinstance(at, int) and not dtype.is_integer()):  # of what unit would it be?
+            if isinstance(at, bool):  # it is an integer in Python
                 raise QueryError(f"the promise {at!r} does not fit a column of type {dtype}")
             given = value(at, dtype, "the promise")
             self._take(self.graph.on_punctuation(port, Punctuation(given, _group(scan, group))))

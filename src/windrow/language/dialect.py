@@ -169,7 +169,7 @@ class WindrowParser(SparkParser):
             found: exp.Expr = exp.Literal(this=f"{length.name} {unit or ''}".strip(), is_string=text)
             found.meta.update(length.meta)
             return found
-        if start.token_type != TokenType.IDENTIFIER and not start.text.isidentifier():
+        if not start or (start.token_type != TokenType.IDENTIFIER and not start.text.isidentifier()):
             self.raise_error("Expected a column, a text or a number")
         self._advance()
         found = exp.to_identifier(start.text, quoted=False)
@@ -299,7 +299,7 @@ class WindrowParser(SparkParser):
     def _parse_window_attribute(self) -> exp.Identifier:
         """A column; the thesis's ``row-num`` is ours ``row_num``."""
         token = self._curr
-        if token.token_type in (TokenType.R_BRACKET, TokenType.COMMA, TokenType.NUMBER):
+        if not token or token.token_type in (TokenType.R_BRACKET, TokenType.COMMA, TokenType.NUMBER):
             self.raise_error("Expected a column in the window clause")
         self._advance()
         name, end = token.text, token.end
