@@ -11,7 +11,7 @@ import windrow as wr
 from windrow.progress import Promises, Punctuation
 from windrow.testing import Mismatch, accounted
 
-CHECK = settings(deadline=None, derandomize=True, max_examples=60)
+CHECK = settings(deadline=None, derandomize=True, max_examples=120)
 SCHEMA = {"t": pl.Int64(), "k": pl.String(), "m": pl.Int64()}
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 
@@ -33,6 +33,7 @@ STEPS = st.lists(
     st.tuples(
         st.sampled_from(["row", "row", "bad", "mark", "mark"]), st.sampled_from([None, "a", "b"]), st.integers(0, 40)
     ),
+    min_size=8,
     max_size=25,
 )
 
