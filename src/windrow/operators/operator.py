@@ -23,12 +23,13 @@ WID = "@wid"
 @dataclass(frozen=True)
 class Side:
     """Rows to be counted apart: bad ones and late ones left the main stream, late ones in revisions did not.
-    Evidence is about rows, and counts none.
+    Evidence is about rows, and counts none; marks are what markers said, for an audit. What is ignored are promises:
+    those that say less than one before.
 
     ``count`` rows are meant; ``rows`` describes them: a bad row with its reason, a late one with its window.
     """
 
-    kind: Literal["bad", "late", "revised", "evidence"]
+    kind: Literal["bad", "late", "revised", "evidence", "ignored", "marks"]
     count: int
     rows: Batch = field(default_factory=pl.DataFrame, compare=False)
 
