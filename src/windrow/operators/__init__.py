@@ -27,6 +27,7 @@ from windrow.operators.session import Sessions
 from windrow.operators.shared import SharedPanes
 from windrow.operators.slide_by_tuple import SlidByTuple
 from windrow.operators.slide_by_tuple_buffering import BufferedByTuple
+from windrow.operators.table import FixedTable
 from windrow.operators.top import Top
 from windrow.operators.wid import Wid
 
@@ -40,6 +41,7 @@ __all__ = [
     "Bucket",
     "BufferedByTuple",
     "Buffering",
+    "FixedTable",
     "Gate",
     "Generate",
     "GroupPaned",
