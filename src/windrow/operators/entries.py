@@ -11,7 +11,8 @@ import numpy as np
 from windrow.operators.released import LIMIT
 from windrow.windows.tuples import Ints
 
-Policy = Literal["at once", "slow", "lazy"]
+FlushPolicy = Literal["at once", "slow", "lazy"]
+FLUSHES: tuple[FlushPolicy, ...] = ("at once", "slow", "lazy")
 EVERY, LATE = 160, 2  # of the thesis's experiment: an entry every 160 tuples, at most two windows late (Li 8.4.1)
 
 
@@ -23,7 +24,7 @@ class Flush:
     ``ordered``: input is in order and output must be (IOP, Figure 8-6).
     """
 
-    policy: Policy = "at once"
+    policy: FlushPolicy = "at once"
     every: int = EVERY
     late: int | None = LATE
     ordered: bool = False
