@@ -395,6 +395,8 @@ def test_entries_fit_into_the_memory_given():
     assert slots_for(4 << 20, 2, counts) == (4 << 20) // 40
     assert slots_for(1, 2, counts) == 1
     table = FixedTable(Sliding(4, 4), ["x", "k"], counts, slots=slots_for(1 << 20, 2, counts))
+    assert table.state_bytes() < 100  # nothing yet
+    table.on_batch(0, pl.DataFrame([row(1, "a")], schema=SCHEMA))
     assert (1 << 20) - 40 < table.entries.cells.nbytes <= 1 << 20
     assert table.state_bytes() < 1.01 * (1 << 20)
 

@@ -49,25 +49,30 @@ class Entries:
         from windrow.operators import table_kernel  # Numba takes half a second: only for plans that use it
 
         self.kernel = table_kernel
-        self.words, self.grain, self.flush = words, grain, flush
+        self.slots, self.words, self.grain, self.flush = slots, words, grain, flush
         self.ops = np.array(ops, np.int64)
-        self.cells = np.empty((slots, 1 + words + len(ops)), np.int64)
-        self.counts = np.empty(-(-slots // (1 << table_kernel.BLOCK)), np.int64)
         self.late = {"at once": 0}.get(flush.policy, -1 if flush.late is None else flush.late)
         self.every = flush.every if flush.policy == "slow" else 0
-        self.tally = np.empty(self.late + 1 if self.late > 0 else 1, np.int64)
-        self.marks = np.empty(6, np.int64)
+        self.tally = np.zeros(self.late + 1 if self.late > 0 else 1, np.int64)
+        self.marks = np.zeros(6, np.int64)
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything."""
-        self.cells[:, 0] = self.kernel.EMPTY
-        for array in (self.counts, self.tally, self.marks):
-            array[:] = 0
+        """Forget everything. There is no table before the first row: not all copies of an operator get any."""
+        self.cells = np.empty((0, 1 + self.words + len(self.ops)), np.int64)
+        self.counts = np.zeros(0, np.int64)
+        self.tally[:] = self.marks[:] = 0
         self.marks[self.kernel.NOW] = -LIMIT // self.grain
+
+    def _allocate(self) -> None:
+        if not len(self.cells):
+            self.cells = np.empty((self.slots, self.cells.shape[1]), np.int64)
+            self.cells[:, 0] = self.kernel.EMPTY
+            self.counts = np.zeros(-(-self.slots // (1 << self.kernel.BLOCK)), np.int64)
 
     def put(self, rows: Ints, floor: int = -LIMIT, out: Ints | None = None) -> Ints:
         """Take rows; what leaves the table. Nothing of an age below ``floor`` may wait in it."""
+        self._allocate()
         out = self._out(len(rows)) if out is None else out
         count = self.kernel.put(
             rows,
@@ -132,6 +137,8 @@ class Entries:
         """Take over entries, each in its slot, as they were when the table was at ``now``."""
         self.clear()
         kernel = self.kernel
+        if len(slots):
+            self._allocate()
         self.cells[slots] = rows
         ages = rows[:, 0] // self.grain
         np.add.at(self.counts, slots >> kernel.BLOCK, 1)
