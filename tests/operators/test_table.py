@@ -21,6 +21,7 @@ from windrow.progress import END, START, Punctuation
 from windrow.windows import Sliding, Tuple
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=60)
+EACH = settings(CHECK, max_examples=20)  # for every policy
 POLICIES = [
     Flush(),
     Flush("slow", every=1, late=1),
@@ -116,7 +117,7 @@ def everything(run, steps):
 
 # -- results -----------------------------------------------------------------------------------------------------------
 @policies
-@CHECK
+@EACH
 @given(window=WINDOWS, slots=SLOTS, steps=truthful(), keys=st.sampled_from([("k",), ("k", "x"), ("f", "k"), ()]))
 def test_results_are_those_of_the_oracle_for_every_policy(flush, window, slots, steps, keys):
     run, model = Two(window, slots, flush, keys), Model(window, keys)
@@ -153,7 +154,7 @@ def test_at_once_every_call_gives_what_it_gives_without_a_table(window, slots, s
 
 
 @policies
-@settings(CHECK, max_examples=30)
+@EACH
 @given(window=WINDOWS, slots=SLOTS, steps=careless())
 def test_rows_that_break_a_promise_are_all_accounted_for(flush, window, slots, steps):
     run = Two(window, slots, flush, specs=COUNTS)
@@ -166,7 +167,7 @@ def test_rows_that_break_a_promise_are_all_accounted_for(flush, window, slots, s
 
 # -- in order ----------------------------------------------------------------------------------------------------------
 @policies
-@CHECK
+@EACH
 @given(window=WINDOWS, slots=SLOTS, steps=truthful())
 def test_in_order_the_panes_that_leave_never_go_back(flush, window, slots, steps):
     rows = sorted((r for step, _ in steps if isinstance(step, list) for r in step), key=lambda r: r["@t"])
@@ -215,7 +216,7 @@ def row(t, k, x=1):
 
 # -- promises and delay ------------------------------------------------------------------------------------------------
 @policies
-@CHECK
+@EACH
 @given(window=WINDOWS, slots=SLOTS, steps=truthful())
 def test_what_is_promised_is_true_and_the_strongest(flush, window, slots, steps):
     run, given = Two(window, slots, flush, specs=COUNTS), START
@@ -231,7 +232,7 @@ def test_what_is_promised_is_true_and_the_strongest(flush, window, slots, steps)
 
 
 @policies
-@CHECK
+@EACH
 @given(window=WINDOWS, slots=SLOTS, steps=careless())
 def test_nothing_stays_longer_than_it_may(flush, window, slots, steps):
     run, newest = Two(window, slots, flush, specs=COUNTS), START
@@ -255,7 +256,7 @@ def test_nothing_stays_longer_than_it_may(flush, window, slots, steps):
 
 
 @policies
-@settings(CHECK, max_examples=30)
+@EACH
 @given(window=WINDOWS, slots=SLOTS, steps=truthful(), ordered=st.booleans())
 def test_wake_at_is_the_smallest_promise_that_puts_something_out(flush, window, slots, steps, ordered):
     if ordered:
