@@ -80,6 +80,10 @@ class NumberPart(Part):
         """The state columns of merged arrays."""
         return [pl.Series(c, a, dtype=t) for c, a, t in zip(self.columns, arrays, self.dtypes, strict=True)]
 
+    def each(self) -> list[pl.Expr] | None:
+        """State of every single row, as expressions; None if there are no such expressions."""
+        return None
+
     @abstractmethod
     def merge(self, a: Sequence[Array], b: Sequence[Array]) -> list[Array]:
         """Element by element, the state of two states; ``a`` precedes ``b``."""
@@ -108,6 +112,7 @@ class Fold(NumberPart):
     how: Literal["sum", "min", "max"]
     empty: Scalar = 0
     dtype: pl.DataType = INT64
+    single: pl.Expr | None = None  # what ``expr`` is of one row, NULL if it adds nothing
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -132,6 +137,11 @@ class Fold(NumberPart):
 
     def lift(self) -> list[pl.Expr]:
         return [self.expr.fill_null(self.empty).cast(self.dtype).alias(self.column)]
+
+    def each(self) -> list[pl.Expr] | None:
+        if self.single is None:
+            return None
+        return [self.single.fill_null(self.empty).cast(self.dtype).alias(self.column)]
 
     def combine(self) -> list[pl.Expr]:
         return [getattr(pl.col(self.column), self.how)()]
@@ -180,6 +190,11 @@ class Moments(NumberPart):
         lifted = (x.count().cast(pl.Float64), x.mean().fill_null(0.0), ((x - x.mean()) ** 2).sum())
         return [e.alias(c) for e, c in zip(lifted, self.columns, strict=True)]
 
+    def each(self) -> list[pl.Expr]:
+        x = pl.col(self.arg).cast(pl.Float64)
+        single = (x.is_not_null().cast(pl.Float64), x.fill_null(0.0), (x - x).fill_null(0.0))
+        return [e.alias(c) for e, c in zip(single, self.columns, strict=True)]
+
     def combine(self) -> list[pl.Expr]:
         n, mean, m2 = (pl.col(c) for c in self.columns)
         total = n.sum()
@@ -201,19 +216,19 @@ class Moments(NumberPart):
 
 def rows() -> Fold:
     """The number of tuples."""
-    return Fold(ROWS, pl.len(), "sum")
+    return Fold(ROWS, pl.len(), "sum", single=pl.lit(1))
 
 
 def counted(arg: str) -> Fold:
     """The number of non-NULL values."""
-    return Fold(f"n:{arg}", pl.col(arg).count(), "sum")
+    return Fold(f"n:{arg}", pl.col(arg).count(), "sum", single=pl.col(arg).is_not_null())
 
 
-def integer_sum(arg: str, dtype: pl.DataType) -> tuple[Fold, Fold]:
+def integer_sum(arg: str, dtype: pl.DataType) -> tuple[Fold, ...]:
     """Two limbs whose value ``high * 2**32 + low`` is exact in every order."""
     x = pl.col(arg) if dtype in (pl.Int64(), pl.UInt64()) else pl.col(arg).cast(pl.Int64)
     high, low = (x // LIMB).cast(pl.Int64), (x % LIMB).cast(pl.Int64)
-    return Fold(f"high:{arg}", high.sum(), "sum"), Fold(f"low:{arg}", low.sum(), "sum")
+    return tuple(Fold(f"{n}:{arg}", x.sum(), "sum", single=x) for n, x in (("high", high), ("low", low)))
 
 
 def decimal_sum(arg: str) -> tuple[Fold, ...]:
@@ -221,19 +236,22 @@ def decimal_sum(arg: str) -> tuple[Fold, ...]:
     x = pl.col(arg).to_physical()
     limbs = []
     for i in range(3):
-        limbs.append(Fold(f"limb{i}:{arg}", (x % LIMB).cast(pl.Int64).sum(), "sum"))
+        limb = (x % LIMB).cast(pl.Int64)
+        limbs.append(Fold(f"limb{i}:{arg}", limb.sum(), "sum", single=limb))
         x = x // LIMB
-    return (*limbs, Fold(f"limb3:{arg}", x.cast(pl.Int64).sum(), "sum"))
+    return (*limbs, Fold(f"limb3:{arg}", x.cast(pl.Int64).sum(), "sum", single=x))
 
 
 def float_sum(arg: str) -> Fold:
     """A double sum: rounded, so its last bits depend on the order of additions."""
-    return Fold(f"sum:{arg}", pl.col(arg).cast(pl.Float64).sum(), "sum", 0.0, pl.Float64())
+    x = pl.col(arg).cast(pl.Float64)
+    return Fold(f"sum:{arg}", x.sum(), "sum", 0.0, pl.Float64(), x)
 
 
 def nans(arg: str) -> Fold:
     """How many values are NaN."""
-    return Fold(f"nan:{arg}", pl.col(arg).is_nan().sum(), "sum")
+    nan = pl.col(arg).is_nan()
+    return Fold(f"nan:{arg}", nan.sum(), "sum", single=nan)
 
 
 def extreme(arg: str, how: Literal["min", "max"], dtype: pl.DataType) -> Fold:
@@ -243,11 +261,12 @@ def extreme(arg: str, how: Literal["min", "max"], dtype: pl.DataType) -> Fold:
         # Of the two zeros, which compare equal, always the positive one: else the order of merging would show.
         numbers = pl.when(x == 0).then(pl.lit(0.0, dtype)).otherwise(x.fill_nan(None))
         empty: Scalar = float("inf") if how == "min" else float("-inf")
-        return Fold(f"{how}:{arg}", getattr(numbers, how)(), how, empty, dtype)
+        return Fold(f"{how}:{arg}", getattr(numbers, how)(), how, empty, dtype, numbers)
     physical = _physical(dtype)
     info = np.iinfo(f"{'u' if physical.is_unsigned_integer() else 'i'}{_bits(physical) // 8}")
     empty = int(info.max if how == "min" else info.min)
-    return Fold(f"{how}:{arg}", getattr(x.to_physical(), how)(), how, empty, physical)
+    number = x.to_physical()
+    return Fold(f"{how}:{arg}", getattr(number, how)(), how, empty, physical, number)
 
 
 def _physical(dtype: pl.DataType) -> pl.DataType:

@@ -5,6 +5,7 @@ from windrow.bench.agg_limit import AGG_LIMIT
 from windrow.bench.band_disorder import BAND_DISORDER
 from windrow.bench.block_disorder import BLOCK_DISORDER
 from windrow.bench.experiment import Experiment, Outcome
+from windrow.bench.flush import FLUSH
 from windrow.bench.growth import GROWTH
 from windrow.bench.panes import PANES
 from windrow.bench.slide_by_tuple import SLIDE_BY_TUPLE
@@ -25,6 +26,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         PANES,
         ADAPTWID,
         SLIDE_BY_TUPLE,
+        FLUSH,
     )
 }
 

@@ -48,6 +48,7 @@ from windrow.logical.nodes import (
 from windrow.logical.nodes import Ordered as OrderedNode
 from windrow.logical.nodes import Together as TogetherNode
 from windrow.operators.admit import REASON, UNPARSABLE, Ahead
+from windrow.operators.entries import FlushPolicy
 from windrow.operators.options import PLAIN, Options
 from windrow.planner import Given, Plan, plan
 from windrow.sources.files import Files, Format
@@ -386,21 +387,24 @@ class Stream:
         time_zone: str | None = None,
         using: str | None = None,
         memory: str | int | None = None,
+        flush: str | None = None,
     ) -> Windowed:
         """Windows of length ``range``, a new one every ``slide`` (default: tumbling, every ``range``).
 
         Windows end at ``origin`` plus multiples of ``slide``; the origin is the start of 1970, UTC, unless given. With
         a ``time_zone`` they follow its wall clock, so that days begin at midnight there. ``using`` forces a physical
         algorithm: "paned", "wid", "buffering", "adaptwid" or "adaptpaned"; else the optimizer takes the fastest one, of
-        those whose state it expects to fit into ``memory`` ("64 MB"), if that is given. "iop" puts all rows in order
-        first, from the sources up to this window: for comparison.
+        those whose state it expects to fit into ``memory`` ("64 MB"), if that is given. "two-level" has a table of that
+        size before the panes; its old entries leave it by ``flush``: "at once", "slow" or "lazy". "iop" puts all rows
+        in order first, from the sources up to this window: for comparison.
         """
         dtype = self._progressing()
         size = length(range, dtype, "range")
         step = size if slide is None else length(slide, dtype, "slide")
         shape = Sliding(size, step, 0 if origin is None else value(origin, dtype, "origin"))
         limit = None if memory is None else memory_size(memory)
-        return Windowed(self, shape, using, options=_zoned(time_zone), memory=limit)
+        policy = None if flush is None else lengths.flush(flush)
+        return Windowed(self, shape, using, options=_zoned(time_zone), memory=limit, flush=policy)
 
     def landmark(self, slide: Length, *, origin: Value | None = None, time_zone: str | None = None) -> Windowed:
         """Windows from the beginning of the stream, a longer one every ``slide``.
@@ -623,6 +627,7 @@ class Windowed:
     options: Options = PLAIN
     parts: tuple[str, ...] = ()
     memory: int | None = None
+    flush: FlushPolicy | None = None
 
     def group_by(self, *columns: str, **named: str) -> Windowed:
         """Group by columns, or by SQL expressions given by keyword."""
@@ -673,6 +678,7 @@ class Windowed:
             options=self.options,
             parts=self.parts,
             memory=self.memory,
+            flush=self.flush,
         )
         return replace(self.stream, node=node)
 

@@ -49,8 +49,9 @@ def _pipeline(pipeline: Pipeline, on_spark: bool, files: Collection[str]) -> Ite
     else:
         side = "shard, right after the stage" if on_spark else "results"
         yield f"  {side} {pipeline.source.number}"
+    tasks = on_spark and isinstance(pipeline.source, Scan)
     for step in pipeline.steps:
-        yield f"    {step.name}: {step.says}"
+        yield f"    {step.name}: {(step.split() if tasks else step).says}"
 
 
 def _stage(stage: Stage, on_spark: bool, shards: int | None) -> Iterator[str]:

@@ -34,7 +34,7 @@ def hints(select: exp.Select) -> Hints:
         match = HINT.fullmatch(text.strip())
         name = match.group(1).upper() if match else ""
         if match and name == "USING":
-            found = Hints(match.group(2).lower(), found.memory)
+            found = Hints(match.group(2).lower().replace("_", "-"), found.memory)  # two_level needs no quotes
         elif match and name == "MEMORY":
             found = Hints(found.using, size(match.group(2)))
         else:

@@ -11,6 +11,7 @@ import polars as pl
 
 from windrow.errors import QueryError, listing
 from windrow.logical.expressions import UNITS, unit
+from windrow.operators.entries import FLUSHES, FlushPolicy
 from windrow.operators.options import POLICIES, Policy
 
 Length = str | int | timedelta
@@ -50,6 +51,14 @@ def policy(name: str) -> Policy:
         if known == name:
             return known
     raise QueryError(f"unknown late policy {name!r}; there are: {listing(POLICIES)}")
+
+
+def flush(name: str) -> FlushPolicy:
+    """A way to flush a table that exists."""
+    for known in FLUSHES:
+        if known == name:
+            return known
+    raise QueryError(f"unknown flush {name!r}; there are: {listing(FLUSHES)}")
 
 
 def _number(value: Length, dtype: pl.DataType, what: str) -> Fraction:

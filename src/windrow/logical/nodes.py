@@ -15,6 +15,7 @@ from windrow.logical.expressions import dtype_of, fail, visible
 from windrow.logical.monotone import monotone
 from windrow.operators.admit import Ahead
 from windrow.operators.apply import Function
+from windrow.operators.entries import FlushPolicy
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.released import STATUS, VERSION
 from windrow.operators.rules import Rule
@@ -171,6 +172,7 @@ class WindowAggregate:
     options: Options = PLAIN
     parts: tuple[str, ...] = ()  # the keys (PA) whose rows have windows of their own
     memory: int | None = None  # bytes that the state should not exceed, as far as the optimizer can tell
+    flush: FlushPolicy | None = None  # of two-level aggregation: when entries of old windows leave the table
 
     @property
     def by_rows(self) -> bool:
@@ -490,6 +492,7 @@ def aggregated(
     options: Options = PLAIN,
     parts: tuple[str, ...] = (),
     memory: int | None = None,
+    flush: FlushPolicy | None = None,
 ) -> WindowAggregate:
     """A window aggregate whose parts all exist and fit."""
     _check_attribute(node, window)
@@ -506,7 +509,7 @@ def aggregated(
             make(call.function, call.name, None if call.argument is None else "x", dtype, call.parameters, call.user)
         except QueryError as error:
             raise (fail(call.argument, str(error), sql) if call.argument is not None else error) from None
-    return WindowAggregate(node, window, keys, calls, using, options, parts, memory)
+    return WindowAggregate(node, window, keys, calls, using, options, parts, memory, flush)
 
 
 def _check_attribute(node: Node, window: Shape) -> None:

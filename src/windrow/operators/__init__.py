@@ -34,6 +34,7 @@ from windrow.operators.slide_by_tuple import SlidByTuple
 from windrow.operators.slide_by_tuple_buffering import BufferedByTuple
 from windrow.operators.sort import Merge, Sort
 from windrow.operators.split import Split
+from windrow.operators.table import FixedTable
 from windrow.operators.top import Top
 from windrow.operators.wid import Wid
 
@@ -51,6 +52,7 @@ __all__ = [
     "Buffering",
     "Describe",
     "DupElim",
+    "FixedTable",
     "Gate",
     "Generate",
     "GroupPaned",

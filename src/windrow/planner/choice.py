@@ -22,11 +22,12 @@ from windrow.logical.nodes import (
     WindowAggregate,
 )
 from windrow.operators.panes import pane_length
+from windrow.operators.table import refusal
 from windrow.optimizer import Choice, Statistics, Workload, assumed, choose, declared, measured
 from windrow.optimizer.costs.aggregation import TIME
 from windrow.planner.graphs import pipeline_graph
 from windrow.planner.plan import Pipeline
-from windrow.planner.shapes import ALGORITHMS, groups_promised, key_names
+from windrow.planner.shapes import ALGORITHMS, TWO_LEVEL, groups_promised, key_names
 from windrow.windows import RowSliding, Sliding
 
 LEAST = 1000  # rows of a sample: fewer say little about rates
@@ -51,6 +52,7 @@ def chosen(node: WindowAggregate, aggregates: Partials, inputs: Sequence[Pipelin
         raise PlanError(
             f"there is no algorithm {node.using!r} for window aggregation; there are: {', '.join(ALGORITHMS)}"
         )
+    _check_two_levels(node, aggregates)
     refused = _refused(node)
     if node.using in refused:
         raise PlanError(f"the algorithm {node.using!r} cannot run this query: {refused[node.using]}")
@@ -58,6 +60,18 @@ def chosen(node: WindowAggregate, aggregates: Partials, inputs: Sequence[Pipelin
         raise PlanError(f"no algorithm can run this query: {'; '.join(dict.fromkeys(refused.values()))}")
     workload = replace(_workload(node, window, aggregates, inputs, given), exchanged=given.exchanged)
     return choose(workload, refused, node.using, node.memory)
+
+
+def _check_two_levels(node: WindowAggregate, aggregates: Partials) -> None:
+    if node.using != TWO_LEVEL:
+        if node.flush is not None:
+            raise PlanError(f"flush={node.flush!r} is about the table of using='two-level'; other algorithms have none")
+        return
+    why = refusal(aggregates, {k: node.schema[k] for k in key_names(node)})
+    if node.options.versioned or node.options.empty:
+        why = "EMIT EARLY, LATE REVISE and WITH EMPTY need panes, so 'paned'"
+    if why:
+        raise PlanError(f"the algorithm {TWO_LEVEL!r} cannot run this query: {why}")
 
 
 def _refused(node: WindowAggregate) -> dict[str, str]:

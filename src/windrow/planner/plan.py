@@ -40,9 +40,12 @@ class Step:
     make: Callable[[], Operator]
     says: str
     halves: tuple[Callable[[], Operator], Callable[[], Operator]] | None = None  # in each part of a stream; for all
+    in_task: Step | None = None  # what takes its place in a task, which remembers nothing when it ends
 
     def split(self) -> Step:
         """The step as it is in a part of a stream, where it tells the other half what it sees."""
+        if self.in_task is not None:
+            return self.in_task
         return self if self.halves is None else replace(self, make=self.halves[0])
 
 

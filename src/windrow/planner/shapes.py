@@ -29,6 +29,7 @@ from windrow.operators import (
     Bucket,
     BufferedByTuple,
     Buffering,
+    FixedTable,
     GroupPaned,
     Instants,
     Paned,
@@ -39,7 +40,9 @@ from windrow.operators import (
     SlidByTuple,
     Wid,
 )
+from windrow.operators.entries import Flush
 from windrow.operators.operator import Operator
+from windrow.operators.table import MEMORY, slots_for
 from windrow.planner.plan import Step
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
@@ -51,7 +54,8 @@ BY_WINDOW_ID: dict[str, tuple[Callable[..., Operator], str]] = {
     "adaptpaned": (AdaptPaned, "rows of sparse panes, partials of dense ones, merged as windows close"),
 }
 WATCHING = ("adaptwid",)  # those that want to know which input of a union a row is from
-ALGORITHMS = ("paned", *BY_WINDOW_ID)
+TWO_LEVEL = "two-level"  # only where it is asked for: nothing here is cheaper than panes, but its memory is bounded
+ALGORITHMS = ("paned", *BY_WINDOW_ID, TWO_LEVEL)
 BY_TUPLE: dict[str, tuple[Callable[..., Operator], str]] = {
     "blocks": (SlidByTuple, "a window back from every n-th row, of a suffix and a prefix of blocks"),
     "bins": (Bins, "a start and an end bin for every row, each with an accumulator"),
@@ -82,12 +86,26 @@ def _sliding(node: WindowAggregate, aggregates: Partials) -> Physical:
             return Physical("group-paned", (low,), Step("paned", grouped, says), keys)
         paned = partial(Paned, window, keys, aggregates, node.bound, options)
         return Physical(algorithm, (low,), Step("paned", paned, "panes merged to windows as they close"), keys)
+    if algorithm == TWO_LEVEL:
+        paned = partial(Paned, window, keys, aggregates, node.bound, options)
+        low = _table(node, window, aggregates)
+        return Physical(algorithm, (low,), Step("paned", paned, "panes merged to windows as they close"), keys)
     low = Step("bucket", partial(Bucket, window), "tag rows with their window ids")
     kind, says = BY_WINDOW_ID[algorithm]
     high = partial(kind, window, keys, aggregates, node.bound, options)
     if algorithm in WATCHING:
         high = partial(high, inputs=inputs_of(node.input))
     return Physical(algorithm, (low,), Step(algorithm, high, says), keys)
+
+
+def _table(node: WindowAggregate, window: Sliding, aggregates: Partials) -> Step:
+    """The low level of two-level aggregation. A task promises when it ends, so entries can stay until then."""
+    memory = MEMORY if node.memory is None else node.memory
+    slots, flush = slots_for(memory, len(node.keys), aggregates), Flush(node.flush or "at once")
+    make = partial(FixedTable, window, key_names(node), aggregates, node.options, slots)
+    says = f"one partial per pane and group, in a table of {slots:,} entries ({memory:,} bytes);"
+    in_task = Step("table", partial(make, Flush("lazy", late=None), drains=True), f"{says} all leave with the task")
+    return Step("table", partial(make, flush), f"{says} {flush}", in_task=in_task)
 
 
 def _landmark(node: WindowAggregate, aggregates: Partials) -> Physical:

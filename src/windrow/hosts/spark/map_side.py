@@ -146,6 +146,8 @@ class MapSide:
             outbox.counts["in"] += frame.height
             if rows := list(outbox.rows(graph.on_batch(0, frame))):
                 yield rows
+        if rows := list(outbox.rows(graph.on_flush())):
+            yield rows
         if self.ends:
             list(outbox.rows(graph.on_punctuation(0, Punctuation(END))))
             outbox.ended = False  # this part has ended; whether all have, the shard knows
