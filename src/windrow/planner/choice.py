@@ -78,7 +78,7 @@ def _workload(
     node: WindowAggregate, window: Sliding, aggregates: Partials, inputs: Sequence[Pipeline], given: Given
 ) -> Workload:
     pane = pane_length(window, node.options)
-    rows = sample_of(inputs, given)
+    rows = sample_of(node.input, inputs, given)
     if rows is not None and rows.height >= LEAST:
         return measured(rows, window, pane, key_names(node), aggregates)
     keys = len(node.keys)
@@ -107,8 +107,27 @@ def sources(node: Node) -> list[Scan]:
             return []
 
 
-def sample_of(inputs: Sequence[Pipeline], given: Given) -> pl.DataFrame | None:
-    """What the aggregation would get of the samples; None if not all of its inputs have one."""
+def _calls_functions(node: Node) -> bool:
+    match node:
+        case Apply():
+            return True
+        case Split():
+            return any(_calls_functions(each) for each in (node.input, node.yes, node.no))
+        case Filter() | Project() | Distinct() | Ordered():
+            return _calls_functions(node.input)
+        case Union():
+            return any(_calls_functions(each) for each in node.inputs)
+        case _:
+            return False
+
+
+def sample_of(node: Node, inputs: Sequence[Pipeline], given: Given) -> pl.DataFrame | None:
+    """What the aggregation of a node would get of the samples; None if not all of its inputs have one.
+
+    A user's functions are not called for it: they may be dear, and nobody expects them to run before the query does.
+    """
+    if _calls_functions(node):
+        return None
     found: list[pl.DataFrame] = []
     for pipeline in inputs:
         if not isinstance(pipeline.source, Scan) or pipeline.source.name not in given.samples:
