@@ -218,6 +218,8 @@ TIMES = [
     ("hour(ts)", of("ts", TS), [10]),
     ("minute(ts) + second(ts)", of("ts", TS), [45]),
     ("year(ts)", of("ts", TS), [2020]),
+    ("to_date(ts)", of("ts", TS), [TS.date()]),
+    ("to_date(to_date(ts))", of("ts", TS), [TS.date()]),
     ("month(d)", of("d", dt.date(2020, 3, 1)), [3]),
     ("day(ts)", of("ts", TS), [1]),
 ]
