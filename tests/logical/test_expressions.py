@@ -226,6 +226,7 @@ TIMES = [
 # What a text says beyond the plain form must count; an expression that cannot honour it has to refuse it.
 HONOURED_OR_REFUSED = [
     ("ltrim(s)", of("s", "  a  "), ["a  "]),
+    ("to_date(s, 'yyyy')", of("s", "2024"), [dt.date(2024, 1, 1)]),
     ("rtrim(s)", of("s", "  a  "), ["  a"]),
     ("trim(BOTH 'x' FROM s)", of("s", "xaxx"), ["a"]),
     ("round(f, -1)", of("f", 123.0), [120.0]),

@@ -359,6 +359,8 @@ class _Translator:
 
     def as_date(self, node: exp.Expr) -> pl.Expr:
         """to_date(), and sqlglot's wrapper around the argument of year(), month() and day()."""
+        if node.args.get("format") is not None:
+            raise fail(node, "to_date with a format has no operator", self.sql)
         inner, dtype = self.of(node.this), self.dtype(node.this)
         if dtype == pl.String:
             inner = iso_timestamp(inner)
