@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 START = -(1 << 63)  # nothing promised yet
 END = (1 << 63) - 1  # the stream has ended: no tuple follows
@@ -11,10 +12,15 @@ END = (1 << 63) - 1  # the stream has ended: no tuple follows
 
 @dataclass(frozen=True, slots=True)
 class Punctuation:
-    """Every later tuple has a progress value of at least ``value``; with ``group``, every later tuple of that group."""
+    """Every later tuple has a progress value of at least ``value``; with ``group``, every later tuple of that group.
+
+    ``marks``: the promises of a source that it sums up, in ascending order and as the source wrote them, so that those
+    which say less than one before can be counted. They mean nothing else, and a promise of our own making has none.
+    """
 
     value: int
     group: Hashable = None
+    marks: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
 
 class Promises:
@@ -42,6 +48,10 @@ class Promises:
             # A group that is promised no more than everyone needs no entry: this bounds the state.
             self.groups = {g: v for g, v in self.groups.items() if v > self.low}
         return True
+
+    def backwards(self, promise: Punctuation) -> int:
+        """How many of the promises that this one sums up say less than what was known: nobody needs them."""
+        return bisect_left(promise.marks or (promise.value,), self.for_group(promise.group))
 
     def for_group(self, group: Hashable) -> int:
         """The strongest promise that holds for this group."""

@@ -9,7 +9,9 @@ from typer.testing import CliRunner
 from windrow.cli import app, doctor
 from windrow.cli.run import reason
 from windrow.cli.sources import Options, parts
-from windrow.errors import QueryError, WindrowError
+from windrow.errors import PlanError, QueryError, WindrowError
+from windrow.language import promise
+from windrow.language.builder import stream
 
 run = CliRunner().invoke
 
@@ -49,6 +51,23 @@ def test_options_for_one_source_win_over_those_for_all():
     assert options.of("b")["progress"] == "t"
 
 
+def test_a_way_to_make_promises_is_read_as_in_sql():
+    options = Options(["t"], punctuation=["partitions(p, 8, slack => 2)", "b=rows(100)", "c=m", "d = rows(3)"])
+    empty = pl.DataFrame(schema={"t": pl.Int64, "p": pl.Int64, "m": pl.Int64})
+
+    def made(name):
+        return stream(empty, **options.of(name)).node.source
+
+    assert made("a") == stream(empty, "t", punctuation=promise.partitions("p", 8, slack=2)).node.source
+    assert made("b") == stream(empty, "t", punctuation=promise.rows(100)).node.source
+    assert made("c") == stream(empty, "t", punctuation="m").node.source
+    with pytest.raises(QueryError, match=r"is a whole number\n  rows\('x'\)\n       \^\^\^$"):
+        stream(empty, **Options(["t"], punctuation=["rows('x')"]).of("a"))
+    for odd in ("rows(", "(3)", "rows(3) rows(4)", "rows(3); rows(4)"):
+        with pytest.raises(QueryError):
+            Options(["t"], punctuation=[odd]).of("a")
+
+
 def test_a_missing_query_file_is_an_error_with_exit_code_one():
     result = run(app, ["explain", "nope.sql", "--source", "p=parquet:x", "--progress", "ts"])
     assert isinstance(result.exception, WindrowError)
@@ -86,3 +105,33 @@ def test_explain_and_run_over_files(spark, tmp_path):
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert sorted((r["k"], r["window_end"], r["n"]) for r in rows) == [("a", 10, 1), ("a", 20, 1), ("b", 10, 1)]
     assert json.loads(bad.read_text())["reason"] == "the progress value is NULL"
+
+
+@pytest.mark.spark
+def test_promises_by_the_command_line_by_the_query_or_not_at_all(spark, tmp_path):
+    (tmp_path / "p").mkdir()
+    rows = {"ts": [1, None, None, 12], "m": [None, 20, 15, None]}
+    pl.DataFrame(rows).write_parquet(tmp_path / "p" / "0.parquet")
+    plain, own = tmp_path / "plain.sql", tmp_path / "own.sql"
+    plain.write_text("SELECT count(*) AS n FROM p [RANGE 10, WA ts]")
+    own.write_text("SELECT count(*) AS n FROM p PUNCTUATED BY markers(m) [RANGE 10, WA ts]")
+    source = ["--source", f"p=parquet:{tmp_path / 'p'}", "--progress", "ts"]
+    given = ["--punctuation", "p=markers(m)"]
+    by_option = run(app, ["explain", str(plain), *source, *given])
+    assert by_option.exit_code == 0, by_option.output
+    assert by_option.output == run(app, ["explain", str(own), *source]).output
+    done = run(app, ["run", str(plain), *source, *given, "--sink", f"jsonl:{tmp_path / 'out'}", "--once", "--json"])
+    assert done.exit_code == 0, done.output
+    totals = json.loads(done.stdout.strip().split("\n")[-1])
+    assert (totals["rows_in"], totals["rows_out"], totals["promises_ignored"]) == (4, 2, 1)
+    assert "1 promises ignored" in done.output
+    none = run(app, ["run", str(plain), *source, "--once"]).exception
+    assert isinstance(none, PlanError)
+    assert "--punctuation 'rows(100)'" in str(none)
+    twice = run(app, ["explain", str(own), *source, "--slack", "3"]).exception
+    assert isinstance(twice, QueryError)
+    assert "would be a second way" in str(twice)
+    for odd in ("q=rows(3)", "q=m"):
+        wrong = run(app, ["explain", str(plain), *source, "--punctuation", odd]).exception
+        assert isinstance(wrong, QueryError)
+        assert "there is no source 'q'; there are: p" in str(wrong)

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import windrow as wr
+from windrow.testing import accounted
 
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 
@@ -41,12 +42,10 @@ def test_a_row_from_the_future_is_bad_and_closes_nothing():
         "the arrival came is NULL, so the progress value cannot be trusted",
     ]
     assert set(bad.columns) == {*data.columns, "reason"}
-    released = 0
     run = query(data.clear()).run()
-    for part in data.iter_slices(1):
-        released += run.push("s", part).results()["n"].sum()
-    released += run.end().results()["n"].sum()
-    assert released + run.counts["rows_late"] + run.counts["rows_bad"] == run.counts["rows_in"] == data.height
+    released = [run.push("s", part).results() for part in data.iter_slices(1)]
+    accounted(run.end().counts, pl.concat([*released, run.results()]))
+    assert run.counts["rows_in"] == data.height
 
 
 def test_without_the_bound_it_makes_all_others_late():
@@ -54,9 +53,9 @@ def test_without_the_bound_it_makes_all_others_late():
     unbounded = wr.stream(data.clear(), "ts", slack="1 second", name="s").window("2 seconds").agg(n=wr.count())
     for built, late in ((unbounded, 2), (query(data.clear()), 0)):
         run = built.run()
-        for part in data.iter_slices(1):
-            run.push("s", part)
+        released = [run.push("s", part).results().select("n") for part in data.iter_slices(1)]
         assert run.counts["rows_late"] == late
+        accounted(run.end().counts, pl.concat([*released, run.results().select("n")]))
 
 
 def test_explain_says_the_bound():

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import windrow as wr
+from windrow.testing import accounted
 from windrow.testing.replay import latest
 
 DAY = {"d": pl.Date(), "x": pl.Int64()}
@@ -22,7 +23,8 @@ def test_rows_and_promises_in_results_out():
     assert run.results().height == 0
     run.promise("s", date(2024, 1, 2))
     assert run.results().rows() == [(date(2023, 12, 31), date(2024, 1, 2), 1)]
-    assert run.counts == {"rows_in": 2, "rows_bad": 1, "rows_late": 0, "rows_revised": 0, "rows_out": 1, "files_bad": 0}
+    counts = {"rows_in": 2, "rows_bad": 1, "rows_late": 0, "rows_revised": 0, "rows_out": 1, "files_bad": 0}
+    assert run.counts == {**counts, "promises_ignored": 0}
     assert run.bad_rows()["reason"].to_list() == ["the progress value cannot be parsed"]
     assert run.state_bytes() > 0
     run.end()
@@ -70,7 +72,9 @@ def test_good_late_and_bad_rows_add_up_under_each_policy(policy, generous):
         run.push("s", pl.DataFrame({"t": batch}, schema={"t": pl.Int64}))
         released.append(run.results())
     released.append(run.end().results())
-    counted = latest(pl.concat(released), query)["n"].sum()
+    last = latest(pl.concat(released), query)
+    accounted(run.counts, last)
+    counted = last["n"].sum()
     dropped = run.late_rows()["rows"].sum()
     assert run.counts["rows_in"] == 16 == counted + dropped + run.counts["rows_bad"]
     assert run.counts["rows_late"] == dropped + run.counts["rows_revised"] > 0

@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 import windrow as wr
+from windrow.testing import accounted
 
 ROWS = [{"t": t, "p": p} for t, p in ((1, "a"), (6, "a"), (3, "b"), (8, "b"), (5, "a"), (12, "b"))]
 EMPTY = pl.DataFrame(schema={"t": pl.Int64, "p": pl.String})
@@ -25,16 +26,12 @@ EMPTY = pl.DataFrame(schema={"t": pl.Int64, "p": pl.String})
 )
 def test_windows_close_as_the_stream_says(punctuation, expected, late):
     run = wr.stream(EMPTY, "t", punctuation=punctuation, name="s").window(range=2).agg(n=wr.count()).run()
-    found = []
-    released = 0
-    for row in ROWS:
-        results = run.push("s", [row]).results()
-        found.append(results["window_end"].sort().to_list())
-        released += results["n"].sum()
-    assert found == expected
+    released = [run.push("s", [row]).results() for row in ROWS]
+    assert [results["window_end"].sort().to_list() for results in released] == expected
     assert run.counts["rows_late"] == late
-    released += run.end().results()["n"].sum()
-    assert released + late == run.counts["rows_in"] == len(ROWS)
+    accounted(run.end().counts, pl.concat([*released, run.results()]))
+    assert run.counts["rows_in"] == len(ROWS)
+    assert run.counts["promises_ignored"] == 0
 
 
 def test_heartbeats_promise_what_their_clock_shows_less_the_skew():
@@ -44,7 +41,12 @@ def test_heartbeats_promise_what_their_clock_shows_less_the_skew():
     run.push("s", [{"t": 1, "beat": None}, {"t": 5, "beat": None}, {"t": None, "beat": 7}])
     assert run.results()["window_end"].to_list() == [2]
     run.push("s", [{"t": None, "beat": 9}])
-    assert run.results()["window_end"].to_list() == [6]
+    released = run.results()
+    assert released["window_end"].to_list() == [6]
+    run.push("s", [{"t": 5, "beat": None}, {"t": 9, "beat": None}, {"t": None, "beat": 8}])
+    assert (run.counts["rows_late"], run.counts["promises_ignored"]) == (1, 1)
+    first = pl.DataFrame({"n": [1]})  # the window that was released before
+    accounted(run.end().counts, pl.concat([first, released.select("n"), run.results().select("n")]), markers=3)
     assert "promises from column beat, less 3" in beats.explain()
 
 

@@ -6,6 +6,7 @@ import polars as pl
 from hypothesis import strategies as st
 
 import windrow as wr
+from windrow.hosts.local import LocalRun
 from windrow.testing import compare, oracle, replay
 
 SCHEMA = {
@@ -93,12 +94,13 @@ def feed(built, rows, cuts, order=None):
 
     Each goes on from what the one before has told to have changed, as on Spark.
     """
+    plan = built.plan()  # once: whoever restores has planned anew, but not at every step
     disk, run = {}, built.run()
     data = frame(rows) if order is None else frame(rows)[order]
     edges = [0, *sorted(min(c, len(rows)) for c in cuts), len(rows)]
     for a, b in zip(edges, edges[1:], strict=False):  # noqa: RUF007
         counts, side = run.counts, run._side
-        run = built.run()
+        run = LocalRun(plan)
         run.graph.restore(dict(disk))
         run.counts, run._side = counts, side
         run.push("s", data[a:b])

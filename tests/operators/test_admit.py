@@ -170,8 +170,9 @@ def test_a_marker_becomes_a_promise_after_the_rows_and_is_no_row():
 
 
 def test_the_strongest_of_several_markers_counts_and_their_own_progress_does_not():
-    kept, promise = marked([(1, 9, 0), (None, -3, 0)], pl.Int64())
+    kept, side, promise = marked([(1, 9, 0), (None, -3, 0)], pl.Int64())
     assert kept.height == 0
+    assert side == Side("ignored", 1)
     assert promise == Punctuation(9)
 
 

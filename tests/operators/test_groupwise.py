@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow as wr
+from windrow.hosts.local import LocalRun
 from windrow.operators import GroupPaned
 from windrow.testing import compare
 
@@ -43,7 +44,7 @@ class Replay:
     """Feeds a run, restored from its changes after every call, and knows how far each group is promised."""
 
     def __init__(self, q):
-        self.q = q
+        self.again = q.plan()
         self.run = q.run()
         assert isinstance(self.run.graph.nodes[-3].operator, GroupPaned)
         self.state, self.results = {}, []
@@ -59,7 +60,7 @@ class Replay:
         counts = self.run.counts
         changes = self.run.graph.changes()
         self.state = {k: v for k, v in {**self.state, **changes}.items() if v is not None}
-        self.run = self.q.run()
+        self.run = LocalRun(self.again)
         self.run.graph.restore(dict(self.state))
         self.run.counts = counts
 

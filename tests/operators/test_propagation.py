@@ -41,6 +41,7 @@ from windrow.operators import (
     Split,
     Top,
     Unique,
+    WallClock,
     Wid,
 )
 from windrow.operators.apply import Function
@@ -82,6 +83,10 @@ CHAINS = {
     "punctuate": lambda: [Punctuate(None)],
     "generate": lambda: [Generate(RowSlack(1000))],
     "gate": lambda: [Project([pl.all(), pl.struct("t").alias(ROW)]), Gate(SLIDING, BOUND, Options(late="side"))],
+    # The next two promise about window ids: a pane is in the windows from the one on whose slide it lies in.
+    "panes": lambda: [Panes(SLIDING, (), COUNT), Project([(pl.col("@pane") * 2 // 4).alias("@t")])],
+    "bucket": lambda: [Bucket(SLIDING), Project([pl.col("@first").alias("@t")])],
+    "clock": lambda: [WallClock("Europe/Berlin")],
     "paned": lambda: aggregate(Panes(SLIDING, (), COUNT), Paned, SLIDING),
     "paned, gaps": lambda: aggregate(Panes(GAPS, (), COUNT), Paned, GAPS),
     "wid": lambda: aggregate(Bucket(SLIDING), Wid, SLIDING),
@@ -146,6 +151,18 @@ def test_a_promise_one_step_stronger_would_be_broken(name, before, promise):
     tried = [(t, x) for t in range(promise, promise + GAPPED.get(name, 1)) for x in (0, 7)]
     least = min(at for t, x in tried for at in run(name, before, promise, [t], x)[1])
     assert least == told, "this continuation gives a row below anything stronger"
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@CHECK
+@given(before=st.lists(st.integers(0, 40), max_size=6), promises=st.sets(st.integers(0, 60), max_size=12))
+def test_no_operator_promises_the_same_twice(name, before, promises):
+    graph = chain(name)
+    graph.on_batch(0, rows(before))
+    told = []
+    for value in [*sorted(promises), END]:
+        told += [i.value for i in graph.on_punctuation(0, Punctuation(value)) if isinstance(i, Punctuation)]
+    assert told == sorted(set(told))
 
 
 @CHECK

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from replays import EVERY, NUMBERS, ROWS, frame
 
 import windrow as wr
+from windrow.hosts.local import LocalRun
 from windrow.operators import SharedPanes
 from windrow.testing import compare
 
@@ -27,7 +28,7 @@ def queries(rows, shapes, slack, aggregates=NUMBERS, generous=False):
 
 def fed(query, data, cuts, restored=True):
     """Results and late rows after pieces of the data, restored from the changes after every call."""
-    run, state, out = query.run(), {}, []
+    run, again, state, out = query.run(), query.plan(), {}, []
     at = 0
     while at < data.height:
         size = cuts[at % len(cuts)]
@@ -37,7 +38,7 @@ def fed(query, data, cuts, restored=True):
         if restored:
             changes = run.graph.changes()
             state = {k: v for k, v in {**state, **changes}.items() if v is not None}
-            fresh = query.run()
+            fresh = LocalRun(again)
             fresh.graph.restore(dict(state))
             fresh.counts = run.counts
             run = fresh

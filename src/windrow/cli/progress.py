@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from windrow.hosts.spark.exchange import METRICS
+from windrow.hosts.spark.exchange import COUNTERS, METRICS
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
-COUNTS = ("rows_in", "rows_out", "rows_late", "rows_revised", "rows_bad", "files_bad", "rows_sent", "promises_sent")
+COUNTS = tuple(name for name in COUNTERS if name != "state_bytes")
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Totals:
         return (
             f"{self.batches} micro-batches, {self.counts['rows_in']:,} rows in ({rate:,.0f}/s), "
             f"{self.counts['rows_out']:,} results, {self.counts['rows_late']:,} late, {self.counts['rows_bad']:,} bad, "
-            f"{self.state_bytes / 1024:,.0f} KiB of state, {self.promised:.1%} of the traffic promises{self._files()}"
+            f"{self.state_bytes / 1024:,.0f} KiB of state, {self.promised:.1%} of the traffic promises{self._rare()}"
         )
 
     @property
@@ -57,8 +57,11 @@ class Totals:
         """The share of promises among what went through the exchange."""
         return self.counts["promises_sent"] / max(1, self.counts["rows_sent"] + self.counts["promises_sent"])
 
-    def _files(self) -> str:
-        return f", {self.counts['files_bad']:,} bad files" if self.counts["files_bad"] else ""
+    def _rare(self) -> str:
+        """What is said only if there is something to say."""
+        files, promises = self.counts["files_bad"], self.counts["promises_ignored"]
+        said = f", {files:,} bad files" if files else ""
+        return f"{said}, {promises:,} promises ignored" if promises else said
 
 
 def end_line(console: Console) -> None:

@@ -14,6 +14,8 @@ import typer
 
 from windrow.errors import DataError, QueryError, listing
 from windrow.language.builder import Stream, read_arrow, read_parquet, stream
+from windrow.language.promise import Promise
+from windrow.language.punctuated import way
 from windrow.language.sql import sql
 
 if TYPE_CHECKING:
@@ -34,7 +36,11 @@ SlackOption = Annotated[
     typer.Option("--slack", help="How late rows can be, as '3 seconds'; NAME=LENGTH for one source. Repeatable."),
 ]
 PunctuationOption = Annotated[
-    list[str] | None, typer.Option("--punctuation", help="A column of markers instead of slack; NAME=COLUMN for one.")
+    list[str] | None,
+    typer.Option(
+        "--punctuation",
+        help="A way to make promises, as 'rows(100)', or a column of markers; NAME=WAY for one source. Repeatable.",
+    ),
 ]
 ParseOption = Annotated[
     list[str] | None, typer.Option("--parse", help="How to read progress values in text: iso8601 or a strptime format.")
@@ -69,7 +75,7 @@ class Options:
         return {
             "progress": progress,
             "slack": _pick(self.slack, name),
-            "punctuation": _pick(self.punctuation, name),
+            "punctuation": _way(_pick(self.punctuation, name)),
             "parse": _pick(self.parse, name),
             "row_num": _columns(_pick(self.row_num, name)),
             "row_slack": _whole(_pick(self.row_slack, name)),
@@ -86,21 +92,36 @@ def _whole(given: str | None) -> int:
     return int(given or 0)
 
 
+def _way(given: str | None) -> str | Promise | None:
+    """A column of markers by its name, or a way as SQL writes it after PUNCTUATED BY."""
+    return way(given) if given is not None and "(" in given else given
+
+
 def _pick(values: list[str] | None, name: str) -> str | None:
     """The value for this source: ``NAME=value`` wins over a bare one."""
     found = None
     for value in values or []:
-        owner, equals, rest = value.partition("=")
-        if not equals:
+        owner, rest = _owned(value)
+        if owner is None:
             found = found or value
         elif owner == name:
             return rest
     return found
 
 
+def _owned(value: str) -> tuple[str | None, str]:
+    """The NAME of NAME=value, if there is one; the = of an argument inside a call is none."""
+    owner, equals, rest = value.partition("=")
+    return (owner, rest) if equals and "(" not in owner else (None, value)
+
+
 def query(text: str, sources: list[str], options: Options, spark: SparkSession, max_files: int) -> Stream:
     """The query over streaming file sources."""
     tables: dict[str, Stream] = {}
+    names = {parts(given)[0] for given in sources}
+    for value in options.punctuation or []:
+        if (owner := _owned(value)[0]) is not None and owner not in names:
+            raise QueryError(f"--punctuation {value!r}: there is no source {owner!r}; there are: {listing(names)}")
     for given in sources:
         name, kind, path = parts(given)
         given_options = options.of(name)

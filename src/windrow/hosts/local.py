@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import date, datetime
+from datetime import UTC, date, datetime
+from functools import cached_property
 from typing import Any
 
 import polars as pl
 
 from windrow.errors import CheckpointError, QueryError, listing
 from windrow.graph.graph import Traffic
-from windrow.logical.explain import text
 from windrow.logical.nodes import Scan
 from windrow.operators.admit import REASON, UNPARSABLE, iso_timestamp, physical
 from windrow.operators.operator import Item, Side, State
@@ -35,7 +35,7 @@ class LocalRun:
         self.graph = whole_graph(plan)
         self._results: list[pl.DataFrame] = []
         self._side: dict[str, list[pl.DataFrame]] = {"bad": [], "late": [], "revised": []}
-        kinds = ("rows_in", "rows_bad", "rows_late", "rows_revised", "rows_out", "files_bad")
+        kinds = ("rows_in", "rows_bad", "rows_late", "rows_revised", "rows_out", "files_bad", "promises_ignored")
         self.counts = dict.fromkeys(kinds, 0)
         self.promised: int | None = None
 
@@ -70,11 +70,21 @@ class LocalRun:
 
     def promise(self, source: str, at: Value, group: Mapping[str, Any] | None = None) -> LocalRun:
         """Every later row of this source, or of one group of it, has at least this progress value."""
-        for port in self._ports(source):
+        leaves = self.plan.leaves()
+        ports = [port for port in self._ports(source) if not leaves[port].by_rows]
+        if not ports:
+            scan = self.plan.scans()[self._ports(source)[0]]
+            raise QueryError(
+                f"a promise on {scan.progress} says nothing here: the windows over {source!r} are over row numbers "
+                f"({' and '.join(scan.source.row_num)}), which close as rows arrive"
+            )
+        for port in ports:
             scan = self.plan.scans()[port]
-            if not self.plan.leaves()[port].by_rows:  # a promise on the progressing attribute says nothing about those
-                given = value(at, scan.schema[scan.progress], "the promise")
-                self._take(self.graph.on_punctuation(port, Punctuation(given, _group(scan, group))))
+            dtype = scan.schema[scan.progress]
+            if isinstance(at, bool):  # it is an integer in Python
+                raise QueryError(f"the promise {at!r} does not fit a column of type {dtype}")
+            given = value(at, dtype, "the promise")
+            self._take(self.graph.on_punctuation(port, Punctuation(given, _group(scan, group))))
         return self._flushed()
 
     def end(self) -> LocalRun:
@@ -107,12 +117,12 @@ class LocalRun:
         return pl.concat([empty, *self._side["late"]], how="diagonal_relaxed")
 
     def snapshot(self) -> State:
-        return {IDENTITY: self._identity(), **self.graph.snapshot()}
+        return {IDENTITY: self._identity, **self.graph.snapshot()}
 
     def restore(self, state: Mapping[str, pl.DataFrame]) -> LocalRun:
         """Go on from a snapshot of the same query; one of another query or version is refused with what differs."""
         chunks = dict(state)
-        before, now = chunks.pop(IDENTITY, None), self._identity()
+        before, now = chunks.pop(IDENTITY, None), self._identity
         if before is None:
             raise CheckpointError("this snapshot does not say what it is of: it was written by a version before 0.3")
         if not before.equals(now):
@@ -122,9 +132,10 @@ class LocalRun:
         self.graph.restore(chunks)
         return self
 
+    @cached_property
     def _identity(self) -> pl.DataFrame:
         algorithms = ", ".join(stage.algorithm for stage in self.plan.stages())
-        return pl.DataFrame({"format": [FORMAT], "query": [text(self.plan.logical)], "algorithms": [algorithms]})
+        return pl.DataFrame({"format": [FORMAT], "query": [self.plan.text], "algorithms": [algorithms]})
 
     def state_bytes(self) -> int:
         return self.graph.state_bytes()
@@ -150,11 +161,11 @@ class LocalRun:
         for item in items:
             if isinstance(item, Punctuation):
                 self.promised = item.value
-            elif isinstance(item, Side):
-                self.counts[f"rows_{item.kind}"] += item.count
+            elif isinstance(item, Side) and item.kind != "marks":  # here all parts are one: nothing is left to audit
+                self.counts["promises_ignored" if item.kind == "ignored" else f"rows_{item.kind}"] += item.count
                 if item.rows.width:
                     self._side[item.kind].append(item.rows)
-            elif item.height:
+            elif isinstance(item, pl.DataFrame) and item.height:
                 self.counts["rows_out"] += item.height
                 self._results.append(item)
 
@@ -167,7 +178,28 @@ def _group(scan: Scan, group: Mapping[str, Any] | None) -> tuple[Any, ...] | Non
             f"source {scan.name!r} can promise by {listing(scan.source.marker_by) or 'no columns'}, not by "
             f"{listing(group)}: say wr.stream(..., punctuation_by=...)"
         )
-    return tuple(group[c] for c in scan.source.marker_by)
+    return tuple(_member(c, group[c], scan.schema[c]) for c in scan.source.marker_by)
+
+
+def _member(column: str, given: Any, dtype: pl.DataType) -> Any:
+    """A value of a group column, as rows of the group have it; one of another type would be about nobody."""
+    kinds: list[tuple[bool, type]] = [
+        (dtype.is_integer(), int),
+        (dtype == pl.String, str),
+        (dtype == pl.Boolean, bool),
+        (dtype == pl.Date, date),
+        (isinstance(dtype, pl.Datetime), datetime),
+    ]
+    kind = next((k for fits, k in kinds if fits), object)
+    exact = kind in (int, date) and type(given) in (bool, datetime)  # a bool is an int in Python, a datetime a date
+    if given is not None and (not isinstance(given, kind) or exact):
+        raise QueryError(
+            f"the promise is about {column}={given!r}, of type {type(given).__name__}, and {column} is of type {dtype}"
+        )
+    if not isinstance(given, datetime):
+        return given
+    zoned = given.replace(tzinfo=UTC) if given.tzinfo is None else given.astimezone(UTC)
+    return zoned if getattr(dtype, "time_zone", None) else zoned.replace(tzinfo=None)
 
 
 def value(at: Value, dtype: pl.DataType, what: str) -> int:

@@ -204,9 +204,17 @@ def _stream(
         hint = " (for timestamps in text, say parse='iso8601' or a strptime format)" if dtype == pl.String else ""
         raise QueryError(f"progress={progress!r} must be {PROGRESSING}, not {dtype}{hint}")
     given = _promising(given, schema, slack, promises)
-    punctuation = given.marker
+    return Stream(promising(Scan(name, tuple(schema.items()), given, statistics)), {name: source})
+
+
+def promising(scan: Scan) -> Scan:
+    """A source whose way to make promises fits its columns. Its marker is no column of the stream."""
+    schema, given = scan.schema, scan.source
+    punctuation, dtype = given.marker, scan.schema[scan.progress]
     if punctuation is not None and punctuation not in schema:
         raise QueryError(f"punctuation={punctuation!r} is not a column; there are: {listing(schema)}")
+    if punctuation in (*given.columns, *given.row_num):
+        raise QueryError(f"punctuation={punctuation!r} is a column of markers, and cannot have another meaning as well")
     if given.marker_by and given.rule is not None:
         raise QueryError(
             "punctuation_by= says which group a marker is about, and punctuation= makes promises without any"
@@ -218,10 +226,10 @@ def _stream(
         if not (kind.is_integer() or kind.is_temporal() or kind in (pl.String, pl.Boolean)):
             raise QueryError(f"punctuation_by={column!r} must be text, an integer, boolean or a date, not {kind}")
     if punctuation is not None and normal_type(schema[punctuation]) not in (pl.Null, normal_type(dtype)):
-        raise QueryError(f"punctuation={punctuation!r} is of type {schema[punctuation]}, {progress!r} of type {dtype}")
-    columns = tuple((c, t) for c, t in schema.items() if c != punctuation)
-    scan = Scan(name, columns, given, statistics)
-    return Stream(scan, {name: source})
+        raise QueryError(
+            f"punctuation={punctuation!r} is of type {schema[punctuation]}, {scan.progress!r} of type {dtype}"
+        )
+    return replace(scan, columns=tuple((c, t) for c, t in schema.items() if c != punctuation))
 
 
 def _promising(

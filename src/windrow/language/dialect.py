@@ -1,6 +1,7 @@
 """Spark SQL plus the window clause of the thesis: ``[RANGE r, SLIDE s, WA attr]`` and its relatives.
 
-The clause may stand after a table or subquery, or after the select list; ``FROM a UNION b`` is a bag union.
+The clause may stand after a table or subquery, or after the select list; ``FROM a UNION b`` is a bag union. A table may
+say how it makes promises: ``FROM a PUNCTUATED BY slack('10 seconds')``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 CLAUSE = "windrow_clause"  # the argument of a table or subquery that holds its window clause
 UNIONED = "windrow_union"  # the further tables of a FROM a UNION b
+PUNCTUATED = "windrow_punctuated"  # the argument of a table that says how it makes promises
 UNIT_TOKENS = {TokenType.VAR, TokenType.ROWS, TokenType.ROW, TokenType.YEAR}
 OPENING = TokenType.BLOCK_START  # a type that nothing in Spark SQL uses
 EMIT = "windrow_emit"  # the argument of a SELECT that says how often early results come
@@ -52,6 +54,18 @@ class WindowLength(exp.Expression):
     arg_types = {"this": True, "unit": False}  # noqa: RUF012
 
 
+class PunctuatedBy(exp.Expression):
+    """``PUNCTUATED BY this(expressions)``: a way to make promises."""
+
+    arg_types = {"this": True, "expressions": False}  # noqa: RUF012
+
+
+class WayArgument(exp.Expression):
+    """``this`` or ``name => this``: a text, a number, an identifier, or a tuple of identifiers."""
+
+    arg_types = {"this": True, "name": False}  # noqa: RUF012
+
+
 class WindrowParser(SparkParser):
     """Adds the clause at the two places where the thesis writes it."""
 
@@ -73,6 +87,7 @@ class WindrowParser(SparkParser):
         this = super()._parse_table(*args, **kwargs)
         if this is None:
             return this
+        extended = self._parse_punctuated(this)
         while self._at_table_union():
             self._advance()
             self._match(TokenType.ALL)
@@ -80,14 +95,86 @@ class WindrowParser(SparkParser):
             if other is None:
                 self.raise_error("Expected a table after UNION")
                 return this
+            self._parse_punctuated(other)
             this.append(UNIONED, other)
+            extended = True
         if self._at_clause():
             this.set(CLAUSE, self._parse_stream_window())
-            if not this.args.get("alias") and (alias := self._parse_table_alias()):
-                this.set("alias", alias)
-            for join in self._parse_joins() if kwargs.get("joins") else ():
-                this.append("joins", join)
+            self._parse_late_alias(this)
+            extended = True
+            if self._at_punctuated():
+                self.raise_error("PUNCTUATED BY stands right after a table, before the window clause")
+        for join in self._parse_joins() if extended and kwargs.get("joins") else ():
+            this.append("joins", join)
         return this
+
+    def _parse_late_alias(self, this: exp.Expr) -> None:
+        """The name of a table, where it stands after what we have added."""
+        if not this.args.get("alias") and (alias := self._parse_table_alias()):
+            this.set("alias", alias)
+
+    def _at_punctuated(self) -> bool:
+        return self._at_words("PUNCTUATED", "BY")
+
+    def _at_words(self, first: str, second: str) -> bool:
+        return self._curr.text.upper() == first and self._next is not None and self._next.text.upper() == second
+
+    def _parse_punctuated(self, this: exp.Expr) -> bool:
+        if not self._at_punctuated():
+            return False
+        self._advance(2)
+        this.set(PUNCTUATED, self._parse_way())
+        self._parse_late_alias(this)
+        return True
+
+    def parse_way(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
+        """A text that is nothing but a way."""
+        return self._parse(lambda parser: parser._parse_way(), raw_tokens, sql)  # type: ignore[attr-defined]
+
+    def _parse_way(self) -> PunctuatedBy:
+        """``name(argument, ..)``."""
+        token = self._curr
+        if not token.text.isidentifier() or self._next is None or self._next.token_type != TokenType.L_PAREN:
+            self.raise_error("Expected a way to make promises, such as slack('10 seconds')")
+        self._advance(2)
+        empty = self._curr.token_type == TokenType.R_PAREN
+        arguments = [] if empty else self._parse_csv(self._parse_way_argument)
+        if self._curr.token_type != TokenType.R_PAREN:
+            self.raise_error(f"Expected , or ) after an argument of {token.text}")
+        found = PunctuatedBy(this=exp.to_identifier(token.text, quoted=False), expressions=arguments)
+        found.this.meta.update({"start": token.start, "end": token.end})
+        found.meta.update({"start": token.start, "end": self._curr.end})
+        self._advance()
+        return found
+
+    def _parse_way_argument(self) -> WayArgument:
+        start, name = self._curr, None
+        if self._next is not None and self._next.token_type == TokenType.FARROW:
+            name = exp.to_identifier(start.text, quoted=False)
+            name.meta.update({"start": start.start, "end": start.end})
+            self._advance(2)
+        if self._match(TokenType.L_PAREN):
+            value: exp.Expr = exp.Tuple(expressions=self._parse_csv(self._parse_way_value))
+            self._match_r_paren()
+        else:
+            value = self._parse_way_value()
+        return WayArgument(this=value, name=name)
+
+    def _parse_way_value(self) -> exp.Expr:
+        start = self._curr
+        if start.token_type in (TokenType.NUMBER, TokenType.STRING, TokenType.DASH, TokenType.INTERVAL):
+            length = self._parse_window_length()
+            unit = length.args.get("unit")
+            text = start.token_type == TokenType.STRING or unit is not None
+            found: exp.Expr = exp.Literal(this=f"{length.name} {unit or ''}".strip(), is_string=text)
+            found.meta.update(length.meta)
+            return found
+        if not start or (start.token_type != TokenType.IDENTIFIER and not start.text.isidentifier()):
+            self.raise_error("Expected a column, a text or a number")
+        self._advance()
+        found = exp.to_identifier(start.text, quoted=False)
+        found.meta.update({"start": start.start, "end": start.end})
+        return found
 
     def _at_table_union(self) -> bool:
         """``FROM a UNION b`` or ``FROM a UNION (b UNION c)``, where standard SQL would have a query on the right."""
@@ -203,15 +290,16 @@ class WindrowParser(SparkParser):
         return found
 
     def _at_emit(self) -> bool:
-        return self._curr.text.upper() == "EMIT" and self._next is not None and self._next.text.upper() == "EARLY"
+        return self._at_words("EMIT", "EARLY")
 
     def _parse_table_alias(self, *args: Any, **kwargs: Any) -> Any:
-        return None if self._at_emit() else super()._parse_table_alias(*args, **kwargs)
+        ours = self._at_emit() or self._at_punctuated()
+        return None if ours else super()._parse_table_alias(*args, **kwargs)
 
     def _parse_window_attribute(self) -> exp.Identifier:
         """A column; the thesis's ``row-num`` is ours ``row_num``."""
         token = self._curr
-        if token.token_type in (TokenType.R_BRACKET, TokenType.COMMA, TokenType.NUMBER):
+        if not token or token.token_type in (TokenType.R_BRACKET, TokenType.COMMA, TokenType.NUMBER):
             self.raise_error("Expected a column in the window clause")
         self._advance()
         name, end = token.text, token.end

@@ -16,9 +16,10 @@ from windrow.operators.rules import ByFunction, BySource, Estimated, RowSlack, S
 
 @dataclass(frozen=True)
 class Promise:
-    """A way to make promises; ``declare`` fits it to a source."""
+    """A way to make promises; ``declare`` fits it to a source. ``name``: what SQL calls it, if it is a user's own."""
 
     declare: Callable[[Progress, Mapping[str, pl.DataType]], Progress]
+    name: str | None = None
 
 
 def ordered() -> Promise:
@@ -99,7 +100,13 @@ def markers(column: str, by: str | Sequence[str] = ()) -> Promise:
     ``by``: columns in which a marker names the group it is about. The same as ``punctuation=`` and ``punctuation_by=``.
     """
     named = (by,) if isinstance(by, str) else tuple(by)
-    return Promise(lambda given, _: replace(given, marker=column, marker_by=named))
+
+    def declare(given: Progress, _: Mapping[str, pl.DataType]) -> Progress:
+        if named and given.marker_by not in ((), named):
+            raise QueryError(f"markers by {listing(named)}, and punctuation_by= says {listing(given.marker_by)}")
+        return replace(given, marker=column, marker_by=named or given.marker_by)
+
+    return Promise(declare)
 
 
 def heartbeats(column: str, skew: Length = 0) -> Promise:
@@ -114,14 +121,16 @@ def heartbeats(column: str, skew: Length = 0) -> Promise:
     return Promise(declare)
 
 
-def function(says: Callable[[Seen], Any]) -> Promise:
+def function(says: Callable[[Seen], Any], name: str | None = None) -> Promise:
     """A function of your own: it is told what has been seen, after each batch, and gives a value or None.
 
     It must depend on nothing else: every shard asks it, and a restart asks it again. On Spark it must be importable by
-    the workers, or be defined in the main program.
+    the workers, or be defined in the main program. Given to ``wr.sql``, a query can say PUNCTUATED BY its ``name``, by
+    default the function's own.
     """
-    name = getattr(says, "__qualname__", type(says).__name__)
-    return Promise(lambda given, schema: replace(given, rule=ByFunction(says, name, schema[given.attribute])))
+    shown = name or str(getattr(says, "__qualname__", type(says).__name__))
+    called = name or str(getattr(says, "__name__", type(says).__name__))
+    return Promise(lambda given, schema: replace(given, rule=ByFunction(says, shown, schema[given.attribute])), called)
 
 
 def _length(value: Length, given: Progress, schema: Mapping[str, pl.DataType], what: str) -> int:

@@ -11,13 +11,15 @@ from sqlglot import exp
 from windrow.aggregates import FUNCTIONS as AGGREGATES
 from windrow.aggregates import UserAggregate
 from windrow.aggregates.functions import Parameter
-from windrow.errors import PlanError, QueryError, listing, underline
+from windrow.errors import PlanError, QueryError, listing
 from windrow.language.builder import UNNAMED, Source, Stream
 from windrow.language.clause import options, shape
 from windrow.language.clause import parts as clause_parts
-from windrow.language.dialect import CLAUSE, EMIT, UNIONED, WindowClause, Windrow
+from windrow.language.dialect import CLAUSE, EMIT, PUNCTUATED, UNIONED, PunctuatedBy, WindowClause, Windrow
 from windrow.language.functions import UserFunction, number
 from windrow.language.hints import hints
+from windrow.language.promise import Promise
+from windrow.language.punctuated import declared, located, users
 from windrow.logical.expressions import dtype_of, fail, resolve, visible
 from windrow.logical.nodes import (
     OF_ROWS,
@@ -68,6 +70,8 @@ FUNCTIONS: dict[type[exp.Expr], str] = {
 KNOWN_ARGUMENTS = {"this", "expressions", "quantile", "big_int", "nulls_excluded"}
 DISTINCT = {"count": "count_distinct", "sum": "sum_distinct", "avg": "avg_distinct", "min": "min", "max": "max"}
 DISTINCT |= {"collect_list": "collect_set", "collect_set": "collect_set"}
+RESULTS = "PUNCTUATED BY says how a source makes promises; the results of"
+TWICE = "{!r} is in the query twice, and can make promises in one way only"
 REFUSED = {  # parts of a SELECT that mean something, but that nothing here runs yet
     "joins": "joins",
     "offset": "OFFSET",
@@ -89,8 +93,11 @@ def descending(term: exp.Expr, text: str) -> bool:
     return down
 
 
-def sql(query: str, *functions: UserFunction, **tables: Stream) -> Stream:
-    """A query in SQL over streams given by name. ``functions`` are user-defined aggregates that it may call.
+def sql(query: str, *functions: UserFunction | Promise, **tables: Stream) -> Stream:
+    """A query in SQL over streams given by name.
+
+    ``functions`` are user-defined aggregates that it may call, and functions that make promises
+    (``wr.promise.function``), for PUNCTUATED BY.
 
     >>> from windrow.language.builder import stream
     >>> packets = stream([{"ts": 1, "ip": "a"}, {"ts": 2, "ip": "a"}], progress="ts")
@@ -98,15 +105,21 @@ def sql(query: str, *functions: UserFunction, **tables: Stream) -> Stream:
     >>> sql(query, packets=packets).collect().rows()
     [('a', 0, 4, 2)]
     """
+    if odd := [f for f in functions if not isinstance(f, (UserFunction, Promise))]:
+        raise QueryError(f"{odd[0]!r} is neither wr.aggregate(..) nor wr.promise.function(..)")
     named = {name: _named(table, name) for name, table in tables.items()}
-    users = {f.name: f.definition for f in functions}
-    node = _Planner(query, named, users).query(_parse(query))
+    aggregates = {f.name: f.definition for f in functions if isinstance(f, UserFunction)}
+    ways = users([f for f in functions if isinstance(f, Promise)])
+    node = _Planner(query, named, aggregates, ways).query(_parse(query))
     sources: dict[str, Source] = {}
     for table in named.values():
         for name, source in table.sources.items():
             if sources.setdefault(name, source) is not source:
                 raise QueryError(f"two different sources are called {name!r}: give each stream its own name=...")
-    used = {scan.name for scan in _scans(node)}
+    used: dict[str, Scan] = {}
+    for scan in _scans(node):
+        if used.setdefault(scan.name, scan).source != scan.source:
+            raise QueryError(TWICE.format(scan.name))
     return Stream(node, {name: source for name, source in sources.items() if name in used})
 
 
@@ -130,7 +143,7 @@ def _parse(query: str) -> exp.Expr:
     try:
         found = sqlglot.parse(query, dialect=Windrow)
     except sqlglot.ParseError as error:
-        raise QueryError(_located(query, error)) from None
+        raise QueryError(located(query, error)) from None
     except sqlglot.TokenError as error:
         raise QueryError(f"cannot read the query: {error}") from None
     statements = [s for s in found if s is not None]
@@ -139,20 +152,13 @@ def _parse(query: str) -> exp.Expr:
     return statements[0]
 
 
-def _located(query: str, error: sqlglot.ParseError) -> str:
-    if not error.errors:
-        return f"cannot read the query: {error}"
-    first = error.errors[0]
-    line, column, text = first["line"], first["col"], first["highlight"] or ""
-    start = sum(len(part) + 1 for part in query.split("\n")[: line - 1]) + column - len(text)
-    return f"{first['description'].rstrip('.')}\n{underline(query, max(0, start), max(0, start + len(text) - 1))}"
-
-
 @dataclass
 class _Planner:
     text: str
     tables: Mapping[str, Stream]
     users: Mapping[str, UserAggregate] = field(default_factory=dict)
+    ways: Mapping[str, Promise] = field(default_factory=dict)
+    scanned: dict[str, Scan] = field(default_factory=dict)
 
     def query(self, tree: exp.Expr) -> Node:
         match tree:
@@ -186,19 +192,44 @@ class _Planner:
         clauses = [c for t in trees if (c := t.args.get(CLAUSE)) is not None]
         return united([self._table(t) for t in trees]), clauses[-1] if clauses else None
 
-    def _table(self, tree: exp.Expr) -> Node:
+    def _table(self, tree: exp.Expr, way: PunctuatedBy | None = None) -> Node:
+        """``way``: what is said after the parentheses around a table is about each table inside."""
+        own = tree.args.get(PUNCTUATED)
+        if own is not None and way is not None:
+            raise fail(way, f"PUNCTUATED BY is given twice, here and for what is inside: {own.this.name}()", self.text)
+        way = own or way
         if isinstance(tree, (exp.Subquery, exp.Paren)):
             if isinstance(tree.this, (exp.Table, exp.Paren)):  # tables in parentheses, as in FROM (a UNION b)
-                return united([self._table(t) for t in (tree.this, *(tree.this.args.get(UNIONED) or []))])
+                return united([self._table(t, way) for t in (tree.this, *(tree.this.args.get(UNIONED) or []))])
+            if way is not None:
+                raise fail(way, f"{RESULTS} a query progress as its sources do: say it there", self.text)
             return self.query(tree.this)
         if not isinstance(tree, exp.Table) or not isinstance(tree.this, exp.Identifier):
             raise fail(tree, "expected a table or a query after FROM", self.text)
-        if tree.name not in self.tables:
-            alike = [t for t in self.tables if t.lower() == tree.name.lower()]
+        name = tree.name
+        if name not in self.tables:
+            alike = [t for t in self.tables if t.lower() == name.lower()]
             if len(alike) != 1:
-                raise fail(tree.this, f"unknown table {tree.name!r}; there are: {listing(self.tables)}", self.text)
-            return self.tables[alike[0]].node
-        return self.tables[tree.name].node
+                raise fail(tree.this, f"unknown table {name!r}; there are: {listing(self.tables)}", self.text)
+            name = alike[0]
+        node = self.tables[name].node
+        return self._punctuated(tree, node, way) if isinstance(node, Scan) or way is not None else node
+
+    def _punctuated(self, tree: exp.Expr, node: Node, way: PunctuatedBy | None) -> Node:
+        if not isinstance(node, Scan):
+            assert way is not None
+            raise fail(
+                way,
+                f"{RESULTS} a query, as {tree.name!r} is, progress as its sources do: say it there, "
+                "wr.stream(.., punctuation=..)",
+                self.text,
+            )
+        scan = node if way is None else declared(node, way, self.ways, self.text)
+        if self.scanned.setdefault(scan.name, scan).source != scan.source:
+            raise fail(
+                way or tree, f"{scan.name!r} is in the query twice: it makes promises in one way only", self.text
+            )
+        return scan
 
     # -- SELECT --------------------------------------------------------------------------------------------------
     def _select(self, select: exp.Select) -> Node:

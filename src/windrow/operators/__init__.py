@@ -4,6 +4,7 @@ from windrow.operators.adaptpaned import AdaptPaned
 from windrow.operators.adaptwid import AdaptWid
 from windrow.operators.admit import Admit
 from windrow.operators.apply import Apply
+from windrow.operators.audit import Audit
 from windrow.operators.bins import Bins
 from windrow.operators.bucket import Bucket
 from windrow.operators.buffering import Buffering
@@ -42,6 +43,7 @@ __all__ = [
     "AdaptWid",
     "Admit",
     "Apply",
+    "Audit",
     "Batch",
     "Bins",
     "Bucket",

@@ -18,6 +18,8 @@ ISO_BARE = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M")
 UNPARSABLE = "the progress value cannot be parsed"
 FUTURE = "@future"
 VAGUE = "the marker names only a part of a group"
+UNREADABLE = "the marker cannot be read as a value of type {}"
+MARK = "@mark"
 
 
 def physical(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
@@ -44,6 +46,29 @@ def iso_timestamp(text: pl.Expr) -> pl.Expr:
     bare = [joined.str.to_datetime(f, time_unit="us", strict=False).dt.replace_time_zone("UTC") for f in ISO_BARE]
     day = joined.str.to_date("%Y-%m-%d", strict=False).cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
     return pl.coalesce(*zoned, *bare, day)
+
+
+def marker_value(marker: str, kind: pl.DataType, dtype: pl.DataType) -> pl.Expr:
+    """A column of markers as integers of a progressing attribute; NULL where one does not fit it.
+
+    A source declares its markers of the attribute's type; what is pushed can be of another one all the same.
+    """
+    column = pl.col(marker)
+    if kind == pl.String:
+        if isinstance(dtype, pl.Datetime):
+            return physical(iso_timestamp(column), pl.Datetime("us", "UTC"))
+        if dtype == pl.Date:
+            return physical(column.str.to_date("%Y-%m-%d", strict=False), dtype)
+        return column.cast(pl.Int64, strict=False)
+    if not _alike(kind, dtype):
+        return pl.when(column.is_null()).then(pl.lit(0, pl.Int64))  # no marker is NULL: this is a column of NULLs
+    return physical(column.cast(dtype, strict=False), dtype)
+
+
+def _alike(kind: pl.DataType, dtype: pl.DataType) -> bool:
+    """Whether values of one type can stand for values of the other."""
+    integers = kind.is_integer() and dtype.is_integer()
+    return kind in (dtype, pl.Null()) or integers or (isinstance(kind, pl.Datetime) and isinstance(dtype, pl.Datetime))
 
 
 @dataclass(frozen=True)
@@ -88,6 +113,7 @@ class Admit(Stateless):
         marker_by: Sequence[str] = (),
         skew: int = 0,
         ahead: Ahead | None = None,
+        marker_types: Sequence[pl.DataType] = (),
     ) -> None:
         self.progress = progress
         self.dtype = dtype
@@ -95,6 +121,7 @@ class Admit(Stateless):
         self.marker = marker
         self.needs = tuple(needs)  # further columns without which a row cannot take part
         self.marker_by = tuple(marker_by)  # the columns whose values say which group a marker is about
+        self.marker_types = tuple(marker_types)  # of these columns
         self.skew = skew  # how much older than a marker rows after it can be
         self.ahead = ahead
 
@@ -103,10 +130,7 @@ class Admit(Stateless):
         if self.marker is not None:
             # Markers speak of what comes after them; after the whole batch is later still, so it is true as well.
             markers = batch.filter(pl.col(self.marker).is_not_null())
-            vague = markers.filter(self._vague())
-            promises = self._promises(markers.filter(~self._vague()))
-            if vague.height:
-                promises.insert(0, Side("bad", vague.height, vague.with_columns(pl.lit(VAGUE).alias(REASON))))
+            promises = self._marked(markers) if markers.height else []
             batch = batch.filter(pl.col(self.marker).is_null()).drop(self.marker)
         read = batch.with_columns(self._parsed().alias(self.progress))
         read = read.with_columns(physical(pl.col(self.progress), self.dtype).alias(PROGRESS))
@@ -129,25 +153,56 @@ class Admit(Stateless):
         bad = batch.filter(missing).with_columns(why.alias(REASON)).drop(FUTURE, strict=False)
         return [read.filter(~missing), Side("bad", bad.height, bad), *promises]
 
-    def _vague(self) -> pl.Expr:
-        """Markers that name a part of a group: what they promise about whom is not clear."""
-        if len(self.marker_by) < 2:
-            return pl.lit(False)
-        named = [pl.col(c).is_not_null() for c in self.marker_by]
-        return pl.any_horizontal(named) & ~pl.all_horizontal(named)
-
-    def _promises(self, markers: Batch) -> list[Item]:
-        """One promise for everyone, and one for each group that markers name. NULL names everyone."""
+    def _marked(self, markers: Batch) -> list[Item]:
+        """What markers promise, and those that promise nothing: bad ones, and those that say less than one before."""
         assert self.marker is not None
-        at = (
-            physical(pl.col(self.marker).cast(self.dtype), self.dtype) - self.skew
-        )  # without any marker it may have no type
-        named = pl.all_horizontal(pl.col(c).is_not_null() for c in self.marker_by) if self.marker_by else pl.lit(False)
-        marks = markers.filter(~named).select(at.max()).item()
-        found: list[Item] = [Punctuation(marks)] if marks is not None else []
+        at = markers.select(marker_value(self.marker, markers.schema[self.marker], self.dtype) - self.skew).to_series()
+        why = markers.select(self._unfit(markers.schema, pl.lit(at).is_null())).to_series()
+        items: list[Item] = []
+        if why.is_not_null().any():
+            bad = markers.with_columns(why.alias(REASON)).filter(why.is_not_null())
+            items.append(Side("bad", bad.height, bad))
+        read = markers.select(*self.marker_by, at.alias(MARK)).filter(why.is_null())
+        back = read.select(self._backwards()).to_series()
+        if back.any():
+            items.append(Side("ignored", int(back.sum())))
+        return [*items, *self._promises(read.filter(~back))]
+
+    def _unfit(self, schema: pl.Schema, unreadable: pl.Expr) -> pl.Expr:
+        """Why a marker is bad, or NULL."""
+        why: Any = pl.when(unreadable).then(pl.lit(UNREADABLE.format(self.dtype)))
+        named = [pl.col(c).is_not_null() for c in self.marker_by]
+        for column, dtype in zip(self.marker_by, self.marker_types, strict=False):
+            if not _alike(schema[column], dtype):
+                told = f"the marker is about {column} of type {schema[column]}, and it is of type {dtype}"
+                why = why.when(pl.col(column).is_not_null()).then(pl.lit(told))
+        if len(named) > 1:  # what it promises about whom is not clear
+            why = why.when(pl.any_horizontal(named) & ~pl.all_horizontal(named)).then(pl.lit(VAGUE))
+        return why.otherwise(pl.lit(None, pl.String)).alias(REASON)  # type: ignore[no-any-return]
+
+    def _named(self) -> pl.Expr:
+        """Whether a marker is about one group. NULL names everyone."""
+        return pl.all_horizontal(pl.col(c).is_not_null() for c in self.marker_by) if self.marker_by else pl.lit(False)
+
+    def _backwards(self) -> pl.Expr:
+        """Whether a marker says less than one before it in the batch, about its group or about everyone."""
+        before = pl.col(MARK).cum_max().shift(1)
+        if not self.marker_by:
+            return (pl.col(MARK) < before).fill_null(False)
+        everyone = pl.when(~self._named()).then(pl.col(MARK)).cum_max().forward_fill().shift(1)
+        return (pl.col(MARK) < pl.max_horizontal(before.over(self.marker_by), everyone)).fill_null(False)
+
+    def _promises(self, marks: Batch) -> list[Item]:
+        """One promise for each group that markers name, and one for everyone, each with all that it sums up.
+
+        Groups come first: what is said about everyone may be later than what is said about them.
+        """
+        found: list[Item] = []
         if self.marker_by:
-            groups = markers.filter(named).group_by(*self.marker_by, maintain_order=True).agg(at.max())
-            found += [Punctuation(mark, tuple(group)) for *group, mark in groups.rows()]
+            groups = marks.filter(self._named()).group_by(*self.marker_by, maintain_order=True).agg(MARK)
+            found += [Punctuation(said[-1], tuple(group), tuple(said)) for *group, said in groups.rows()]
+        if said := marks.filter(~self._named())[MARK].to_list():
+            found.append(Punctuation(said[-1], None, tuple(said)))
         return found
 
     def _parsed(self) -> pl.Expr:
@@ -161,14 +216,17 @@ class Admit(Stateless):
 
 
 class Unmarked(Stateless):
-    """Leaves out the markers of a stream, where nobody needs what they promise.
+    """Leaves out the markers of a stream whose windows are over row numbers: what they promise says nothing there.
 
-    >>> Unmarked("m").on_batch(0, pl.DataFrame({"t": [1, None], "m": [None, 5]}))[0].rows()
-    [(1,)]
+    >>> rows, side = Unmarked("m").on_batch(0, pl.DataFrame({"t": [1, None], "m": [None, 5]}))
+    >>> rows.rows(), side.kind, side.count
+    ([(1,)], 'ignored', 1)
     """
 
     def __init__(self, marker: str) -> None:
         self.marker = marker
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        return [batch.filter(pl.col(self.marker).is_null()).drop(self.marker)]
+        rows = batch.filter(pl.col(self.marker).is_null()).drop(self.marker)
+        markers = batch.height - rows.height
+        return [rows, Side("ignored", markers)] if markers else [rows]

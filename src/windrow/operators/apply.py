@@ -11,9 +11,9 @@ import polars as pl
 
 from windrow.errors import ResultError
 from windrow.operators.admit import REASON, physical
-from windrow.operators.operator import PROGRESS, Batch, Item, Side, Stateless
+from windrow.operators.operator import PROGRESS, Batch, Item, Rolling, Side
 from windrow.operators.retime import transformed
-from windrow.progress import Promises, Punctuation
+from windrow.progress import Punctuation
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Function:
         return pl.Series(values, dtype=self.returns)
 
 
-class Apply(Stateless):
+class Apply(Rolling):
     """A row for which the function fails is bad, with the reason; the others go on.
 
     ``progress``: the type of the input's progressing attribute where the new column takes its place; promises are
@@ -56,10 +56,10 @@ class Apply(Stateless):
     """
 
     def __init__(self, column: str, function: Function, progress: pl.DataType | None = None) -> None:
+        super().__init__()
         self.column = column
         self.function = function
         self.progress = progress
-        self.given = Promises()
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         if not batch.height:
@@ -100,7 +100,8 @@ class Apply(Stateless):
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         if self.progress is None:
             return [promise]
-        return transformed(promise, self.function.columns[0], self.progress, self._promised, self.given)
+        found = transformed(promise, self.function.columns[0], self.progress, self._promised)
+        return [] if found is None else self.news(found)
 
     def _promised(self, at: Batch) -> int | None:
         try:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
-from windrow.operators.operator import PROGRESS, Batch, Item, Stateless
+from windrow.operators.operator import PROGRESS, Batch, Item, Rolling
 from windrow.progress import END, Punctuation
 from windrow.windows import Sliding
 
@@ -15,10 +17,10 @@ def on_window_ids(window: Sliding, promise: Punctuation) -> Punctuation:
     """The same promise about window ids: every later row lies only in windows with at least this id."""
     if promise.value == END:
         return promise
-    return Punctuation(window.closed_below(promise.value), promise.group)
+    return replace(promise, value=window.closed_below(promise.value))
 
 
-class Bucket(Stateless):
+class Bucket(Rolling):
     """All knowledge of the window's shape is here; the aggregation after it sees only ids.
 
     >>> Bucket(Sliding(10, 5)).on_batch(0, pl.DataFrame({"@t": [12]}))[0].select("@first", "@last").rows()
@@ -26,6 +28,7 @@ class Bucket(Stateless):
     """
 
     def __init__(self, window: Sliding) -> None:
+        super().__init__()
         self.window = window
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
@@ -33,4 +36,4 @@ class Bucket(Stateless):
         return [batch.with_columns(pl.Series(FIRST, first), pl.Series(LAST, last))]
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        return [on_window_ids(self.window, promise)]
+        return self.news(on_window_ids(self.window, promise))

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
-from windrow.operators.operator import PROGRESS, Batch, Item, Stateless
+from windrow.operators.operator import PROGRESS, Batch, Item, Rolling
 from windrow.progress import END, START, Punctuation
 from windrow.windows.tuples import Ints
 
@@ -84,7 +84,7 @@ def _change(low: datetime, high: datetime, tz: ZoneInfo) -> datetime:
     return high
 
 
-class WallClock(Stateless):
+class WallClock(Rolling):
     """Replaces the progress value by what the clock of a time zone shows.
 
     >>> rows = pl.DataFrame({"@t": [0]})
@@ -93,10 +93,13 @@ class WallClock(Stateless):
     """
 
     def __init__(self, zone: str) -> None:
+        super().__init__()
         self.zone = zone
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         return [batch.with_columns(wall_clock(pl.col(PROGRESS), self.zone))]
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        return [Punctuation(wall_promise(promise.value, self.zone), promise.group)]
+        if promise.value == START:  # says nothing, anywhere
+            return [promise]
+        return self.news(Punctuation(wall_promise(promise.value, self.zone), promise.group))

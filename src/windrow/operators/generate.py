@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from windrow.operators.meld import promises_frame, promises_of
 from windrow.operators.operator import Batch, Changes, Item, Side, State, Stateless
-from windrow.operators.punctuate import Punctuate
+from windrow.operators.punctuate import Punctuate, ignored
 from windrow.operators.rules import Rule
 from windrow.progress import Promises, Punctuation
 
@@ -21,7 +21,9 @@ class Judge(Stateless):
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         self.memory, value = self.rule.promise(self.memory, batch)
         found = [Punctuation(value)] if value is not None else []
-        return [promise for promise in [*found, *self.rule.groups(self.memory)] if self.promises.give(promise)]
+        told = [side for promise in found for side in ignored(self.promises, promise)] if self.rule.claims else []
+        news = [promise for promise in [*found, *self.rule.groups(self.memory)] if self.promises.give(promise)]
+        return [*told, *news]
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         return [promise] if self.promises.give(promise) else []
@@ -76,7 +78,8 @@ class Generate(Punctuate):
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         """A promise from further up is as good as one of ours."""
-        return super().on_punctuation(port, promise) if self.judge.promises.give(promise) else []
+        told = ignored(self.judge.promises, promise)
+        return super().on_punctuation(port, promise) if self.judge.promises.give(promise) else list(told)
 
     def snapshot(self) -> State:
         return {**super().snapshot(), **{f"judge/{k}": v for k, v in self.judge.snapshot().items()}}

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 import polars as pl
 
-from windrow.progress import Punctuation
+from windrow.progress import Promises, Punctuation
 
 # Batches are Polars frames: Arrow memory, with the kernels the operators need. They cross every process border
 # (exchange, state store, hosts) as Arrow IPC. Columns whose names begin with "@" are Windrow's own.
@@ -23,12 +23,13 @@ WID = "@wid"
 @dataclass(frozen=True)
 class Side:
     """Rows to be counted apart: bad ones and late ones left the main stream, late ones in revisions did not.
-    Evidence is about rows, and counts none.
+    Evidence is about rows, and counts none; marks are what markers said, for an audit. What is ignored are promises:
+    those that say less than one before.
 
     ``count`` rows are meant; ``rows`` describes them: a bad row with its reason, a late one with its window.
     """
 
-    kind: Literal["bad", "late", "revised", "evidence"]
+    kind: Literal["bad", "late", "revised", "evidence", "ignored", "marks"]
     count: int
     rows: Batch = field(default_factory=pl.DataFrame, compare=False)
 
@@ -92,3 +93,17 @@ class Stateless:
 
     def state_bytes(self) -> int:
         return 0
+
+
+class Rolling(Stateless):
+    """For operators that turn several promises into the same one: only what says more than before goes on.
+
+    What was said is forgotten with the operator: at worst a promise comes twice after a restart, and that is harmless.
+    """
+
+    def __init__(self) -> None:
+        self.given = Promises()
+
+    def news(self, promise: Punctuation) -> list[Item]:
+        """The promise, if it is new."""
+        return [promise] if self.given.give(promise) else []

@@ -9,7 +9,7 @@ import polars as pl
 
 from windrow.aggregates import Partials
 from windrow.operators.bucket import on_window_ids
-from windrow.operators.operator import PANE, PROGRESS, Batch, Item, Stateless
+from windrow.operators.operator import PANE, PROGRESS, Batch, Item, Rolling
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.released import locating
 from windrow.progress import Punctuation
@@ -26,10 +26,11 @@ def pane_length(window: Sliding, options: Options = PLAIN) -> int:
     return math.gcd(window.pane, options.early or 0)
 
 
-class Panes(Stateless):
-    """Remembers nothing between batches, so it can run before an exchange: what crosses it is small."""
+class Panes(Rolling):
+    """Remembers no rows between batches, so it can run before an exchange: what crosses it is small."""
 
     def __init__(self, window: Sliding, keys: Sequence[str], aggregates: Partials, options: Options = PLAIN) -> None:
+        super().__init__()
         self.window = window
         self.keys = tuple(keys)
         self.aggregates = aggregates
@@ -52,4 +53,4 @@ class Panes(Stateless):
         return {**group, "window": (self.window.start(wid), self.window.end(wid))}
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        return [on_window_ids(self.window, promise)]
+        return self.news(on_window_ids(self.window, promise))

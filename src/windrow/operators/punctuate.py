@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import polars as pl
 
-from windrow.operators.meld import promises_frame, promises_of
-from windrow.operators.operator import PROGRESS, Batch, Changes, Item, State, Stateless
+from windrow.operators.audit import marks_frame
+from windrow.operators.meld import group_text, promises_frame, promises_of
+from windrow.operators.operator import PROGRESS, Batch, Changes, Item, Side, State, Stateless
 from windrow.operators.sourced import SOURCE
 from windrow.progress import END, START, Promises, Punctuation
+
+
+def ignored(held: Promises, promise: Punctuation) -> list[Side]:
+    """What is to be counted of a promise."""
+    count = held.backwards(promise)
+    return [Side("ignored", count)] if count else []
+
+
+def said(promise: Punctuation, counted: int) -> list[Side]:
+    """What markers said and this part of the stream has nothing against: whoever sees all parts may have."""
+    rest = promise.marks[counted:]
+    about = None if promise.group is None else group_text(promise.group)
+    return [Side("marks", 0, marks_frame({about: list(rest)}))] if rest else []
 
 
 class Punctuate(Stateless):
@@ -55,13 +70,15 @@ class Punctuate(Stateless):
                 yield promise
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        """A promise from further up is as good as one of ours."""
+        """A promise from further up is as good as one of ours. One that says less than what is known is counted."""
+        told, before = ignored(self.promises, promise), self.promises.low
         if not self.promises.give(promise):
-            return []
+            return list(told)
         self._saved = False
-        if promise.value == END and promise.group is None and self.greatest > START:
-            return [Punctuation(self.greatest + self.distinct), promise]
-        return [promise]
+        reached = self.greatest + self.distinct
+        if promise.value == END and promise.group is None and self.greatest > START and reached > before:
+            return [Punctuation(reached), promise]
+        return [*told, *said(promise, told[0].count if told else 0), replace(promise, marks=())]
 
     def snapshot(self) -> State:
         reached = pl.DataFrame({"value": [self.greatest]})

@@ -9,11 +9,11 @@ import polars as pl
 
 from windrow.operators.admit import NULL_PROGRESS, REASON, physical
 from windrow.operators.clock import Bounds
-from windrow.operators.operator import PROGRESS, Batch, Item, Side, Stateless
-from windrow.progress import END, Promises, Punctuation
+from windrow.operators.operator import PROGRESS, Batch, Item, Rolling, Side
+from windrow.progress import END, Punctuation
 
 
-class Retime(Stateless):
+class Retime(Rolling):
     """``@t`` becomes the value of ``expression``, of type ``becomes``; a promise becomes what that is for it, the
     strongest one that is true: a row with the promised value may still come.
 
@@ -23,10 +23,10 @@ class Retime(Stateless):
     """
 
     def __init__(self, attribute: str, dtype: pl.DataType, expression: pl.Expr, becomes: pl.DataType) -> None:
+        super().__init__()
         self.attribute = attribute
         self.dtype = dtype
         self.at = physical(expression.alias(PROGRESS), becomes)
-        self.given = Promises()
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         found = batch.with_columns(self.at)
@@ -37,18 +37,15 @@ class Retime(Stateless):
         return [found.filter(~missing), Side("bad", bad.height, bad)]
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        return transformed(promise, self.attribute, self.dtype, lambda at: at.select(self.at).item(), self.given)
+        found = transformed(promise, self.attribute, self.dtype, lambda at: at.select(self.at).item())
+        return [] if found is None else self.news(found)
 
 
 def transformed(
-    promise: Punctuation, name: str, dtype: pl.DataType, of: Callable[[Batch], int | None], given: Promises
-) -> list[Item]:
-    """What a promise about an attribute says about a function of it. Many values can have the same one: those after
-    the first say nothing new.
-    """
+    promise: Punctuation, name: str, dtype: pl.DataType, of: Callable[[Batch], int | None]
+) -> Punctuation | None:
+    """What a promise about an attribute says about a function of it; None if the function has no value there."""
     if promise.value == END:
-        return [promise]
+        return promise
     value = of(Bounds(dtype).column(name, np.array([promise.value])).to_frame())
-    if value is None or not given.give(Punctuation(value, promise.group)):
-        return []
-    return [Punctuation(value, promise.group)]
+    return None if value is None else Punctuation(value, promise.group)

@@ -30,6 +30,7 @@ class Rule(ABC):
 
     columns: tuple[str, ...] = ()
     by: tuple[str, ...] = ()  # the columns that name the groups it can promise for, if it can
+    claims = False  # whether it is somebody's word, which should not go back, and not an estimate, which may
 
     @abstractmethod
     def says(self, attribute: str, span: Callable[[int], str]) -> str:
@@ -234,6 +235,7 @@ class ByFunction(Rule):
     function: Callable[[Seen], Any] = field(compare=False)
     name: str
     dtype: pl.DataType
+    claims = True
 
     def says(self, attribute: str, span: Callable[[int], str]) -> str:
         return f"promises what the function {self.name} says"

@@ -59,6 +59,8 @@ from windrow.planner.shapes import SHAPES, WATCHING, Physical, key_names
 from windrow.planner.shared import Member, joined, members, panes_of, shared_step
 from windrow.windows import Landmark, Partitioned, RowSliding, SlideByTuple, Sliding
 
+DESCRIBED = "promises that close no window end here"
+
 
 def plan(node: Node, given: Given = NOTHING) -> Plan:
     """The physical plan; raises PlanError for what has no operator yet, or could never produce output."""
@@ -158,7 +160,8 @@ class _Build:
         dropped = [_dropped(ROW)] if extra_steps else []
         keys = key_names(window)
         low = Step("panes", partial(Panes, panes, keys, aggregates), "one partial per pane and group, for all queries")
-        before = (prepared, *wall, *extra_steps, *dropped, low)
+        described = Step("describe", partial(Describe, panes.slide, panes.origin), DESCRIBED)
+        before = (prepared, *wall, *extra_steps, *dropped, described, low)
         pipelines = tuple(p.then(*before) for p in self.pipelines(window.input))
         inner = max((s.number for p in pipelines for s in stages_of(p)), default=-1)
         step = shared_step(found, panes, aggregates, _after)
@@ -190,8 +193,7 @@ def _described(node: WindowAggregate) -> list[Step]:
     window = _gate_shape(node.window)
     if not isinstance(window, (Sliding, Landmark)) or node.options.versioned:
         return []
-    says = "promises that close no window end here"
-    return [Step("describe", partial(Describe, window.slide, window.origin), says)]
+    return [Step("describe", partial(Describe, window.slide, window.origin), DESCRIBED)]
 
 
 def _after(member: Member) -> list[Step]:

@@ -78,7 +78,7 @@ def _workload(
     node: WindowAggregate, window: Sliding, aggregates: Partials, inputs: Sequence[Pipeline], given: Given
 ) -> Workload:
     pane = pane_length(window, node.options)
-    rows = sample_of(node.input, inputs, given)
+    rows = sample_of(inputs, given)
     if rows is not None and rows.height >= LEAST:
         return measured(rows, window, pane, key_names(node), aggregates)
     keys = len(node.keys)
@@ -107,33 +107,20 @@ def sources(node: Node) -> list[Scan]:
             return []
 
 
-def _calls_functions(node: Node) -> bool:
-    match node:
-        case Apply():
-            return True
-        case Split():
-            return any(_calls_functions(each) for each in (node.input, node.yes, node.no))
-        case Filter() | Project() | Distinct() | Ordered():
-            return _calls_functions(node.input)
-        case Union():
-            return any(_calls_functions(each) for each in node.inputs)
-        case _:
-            return False
-
-
-def sample_of(node: Node, inputs: Sequence[Pipeline], given: Given) -> pl.DataFrame | None:
-    """What the aggregation of a node would get of the samples; None if not all of its inputs have one.
-
-    A user's functions are not called for it: they may be dear, and nobody expects them to run before the query does.
+def sample_of(inputs: Sequence[Pipeline], given: Given) -> pl.DataFrame | None:
+    """What the aggregation would get of the samples; None if not all of its inputs have one, all are too small, or a
+    user's function is on the way, which may be dear.
     """
-    if _calls_functions(node):
+    found_in = [p.source for p in inputs]
+    samples = [given.samples[s.name] for s in found_in if isinstance(s, Scan) and s.name in given.samples]
+    if len(samples) < len(inputs) or sum(s.height for s in samples) < LEAST:  # no step makes more rows of them
+        return None
+    if any(step.name in ("apply", "split") for pipeline in inputs for step in pipeline.steps):
         return None
     found: list[pl.DataFrame] = []
-    for pipeline in inputs:
-        if not isinstance(pipeline.source, Scan) or pipeline.source.name not in given.samples:
-            return None
+    for pipeline, sample in zip(inputs, samples, strict=True):
         try:
-            items = pipeline_graph(pipeline).on_batch(0, given.samples[pipeline.source.name])
+            items = pipeline_graph(pipeline).on_batch(0, sample)
         except WindrowError:  # the query itself will raise it, where it can say which row it was
             return None
         found += [i for i in items if isinstance(i, pl.DataFrame)]

@@ -59,7 +59,7 @@ def _amount(
     node: Node, inputs: Sequence[Pipeline], given: Given, wait: int, dtype: pl.DataType
 ) -> tuple[float | None, float]:
     """Rows that wait at the same time, and bytes of each; measured, declared, or not known."""
-    rows = sample_of(node, inputs, given)
+    rows = sample_of(inputs, given)
     if rows is not None and rows.height >= LEAST:
         length = int(rows[PROGRESS].max()) - int(rows[PROGRESS].min())  # type: ignore[arg-type]
         return rows.height * wait / max(1, length), rows.estimated_size() / rows.height

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import polars as pl
 from sqlglot import exp
 
 from windrow.errors import PlanError
+from windrow.logical.explain import text
 from windrow.logical.nodes import (
     BRANCH,
     Apply,
@@ -101,6 +103,11 @@ class Plan:
     logical: Node
     outputs: tuple[Pipeline, ...]
     schema: dict[str, pl.DataType]
+
+    @cached_property
+    def text(self) -> str:
+        """The query in words, by which two plans are known to be of the same query."""
+        return text(self.logical)
 
     def stages(self) -> list[Stage]:
         """All stages, inner ones first."""

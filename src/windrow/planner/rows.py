@@ -80,9 +80,9 @@ def admission(scan: Scan, by_rows: bool, needs: tuple[str, ...]) -> tuple[Step, 
             "punctuate", punctuate, f"promise what is more than {source.row_slack} before max({number})"
         )
     dtype = scan.schema[scan.progress]
-    admit = partial(
-        Admit, scan.progress, dtype, source.parse, source.marker, needs, source.marker_by, source.skew, source.ahead
-    )
+    about = tuple(scan.schema[c] for c in source.marker_by)
+    markers = source.marker_by, source.skew, source.ahead, about
+    admit = partial(Admit, scan.progress, dtype, source.parse, source.marker, needs, *markers)
     first = Step("admit", admit, f"rows without a readable {scan.progress} to the side output")
     if (rule := source.rule) is not None:
         halves = partial(Witness, rule), partial(Judge, rule)

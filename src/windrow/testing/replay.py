@@ -16,11 +16,9 @@ from windrow.operators.admit import Admit, physical
 from windrow.operators.operator import PROGRESS
 from windrow.operators.released import STATUS, VERSION
 from windrow.operators.retract import RETRACTED
+from windrow.testing.accounting import accounted, countable
+from windrow.testing.mismatch import Mismatch
 from windrow.testing.oracle import oracle
-
-
-class Mismatch(AssertionError):  # noqa: N818 (it reads as what it is)
-    """A replay gave other rows than the oracle; the message shows which, and the seed that repeats it."""
 
 
 def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -> None:
@@ -36,11 +34,12 @@ def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -
     expected = oracle(query)
     for number in range(runs):
         rng = random.Random(f"{seed}/{number}")
-        run = LocalRun(query.plan())
+        plan, again = query.plan(), query.plan()  # who restores has planned anew
+        run = LocalRun(plan)
         released: list[pl.DataFrame] = []
         waiting = {
             leaf.source.name: _batches(leaf.source, query.sources[leaf.source.name].data, leaf.by_rows, rng)
-            for leaf in query.plan().leaves()
+            for leaf in plan.leaves()
             if isinstance(leaf.source, Scan)
         }
         while any(waiting.values()):
@@ -49,12 +48,23 @@ def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -
             released.append(_checked(run, number))
             if restore:
                 counts, state = run.counts, run.snapshot()
-                run = LocalRun(query.plan()).restore(state)
+                run = LocalRun(again).restore(state)
                 run.counts = counts
         released.append(run.end().results())
         if run.counts["rows_late"]:
             raise Mismatch(f"run {number} of seed {seed}: {run.counts['rows_late']} rows came later than promised")
-        compare(latest(pl.concat(released), query), expected, f"run {number} of seed {seed}")
+        last = latest(pl.concat(released), query)
+        compare(last, expected, f"run {number} of seed {seed}")
+        if (counted := countable(query)) is not None:
+            column, windows = counted
+            accounted(run.counts, last, column, windows=windows, markers=_markers(query), where=f"run {number}")
+
+
+def _markers(query: Stream) -> int:
+    """How many rows of its sources are markers."""
+    scans = query.plan().scans()
+    found = [(s.source.marker, query.sources[s.name].data) for s in scans if s.source.marker is not None]
+    return sum(int(data[marker].is_not_null().sum()) for marker, data in found)
 
 
 def latest(results: pl.DataFrame, query: Stream) -> pl.DataFrame:

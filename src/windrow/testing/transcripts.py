@@ -12,9 +12,9 @@ steps:
   - expect: [[a, 0, 10, 2], [a, 5, 15, 1]]
 ```
 ``expect`` lists the rows released since the last one, in any order; ``late`` the late records; ``counts`` checks
-rows_in, rows_bad, rows_late and rows_revised. A stream takes promises from ``punctuation`` steps, or has ``slack``; it
-may have ``row_num`` and ``row_slack``. A transcript with ``error`` must be refused. On Spark the query is stopped half
-way and goes on from its checkpoint.
+rows_in, rows_bad, rows_late, rows_revised and promises_ignored. A stream takes promises from ``punctuation`` steps, or
+has ``slack``; it may have ``row_num`` and ``row_slack``. A transcript with ``error`` must be refused. On Spark the
+query is stopped half way and goes on from its checkpoint.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from windrow.hosts.spark.exchange import METRICS
 from windrow.hosts.spark.schema import to_dataframe
 from windrow.language.builder import Stream, stream
 from windrow.language.sql import sql
-from windrow.testing.replay import Mismatch, compare
+from windrow.testing.mismatch import Mismatch
+from windrow.testing.replay import compare
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -191,7 +192,8 @@ class _Output:
         self.results: dict[int, list[pl.DataFrame]] = {}
         self.late: dict[int, list[pl.DataFrame]] = {}
         self.history: dict[int, dict[str, int]] = {}
-        self.counts = dict.fromkeys(("rows_in", "rows_bad", "rows_late", "rows_revised"), 0)
+        counters = ("rows_in", "rows_bad", "rows_late", "rows_revised", "promises_ignored")
+        self.counts = dict.fromkeys(counters, 0)
 
     def run(self, query: Stream, checkpoint: Path, with_late: bool) -> None:
         """Everything that is there now."""

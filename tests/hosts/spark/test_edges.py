@@ -71,6 +71,24 @@ def test_a_stream_without_promises_is_refused_before_it_starts(spark):
         query.to_spark()
 
 
+def test_the_refusal_names_all_ways_to_make_promises(tmp_path):
+    pl.DataFrame({"t": [1]}).write_parquet(tmp_path / "1.parquet")
+    source = wr.read_parquet(tmp_path, "t", streaming=True, name="s")
+    ways = [n for n, f in vars(wr.promise).items() if getattr(f, "__annotations__", {}).get("return") == "Promise"]
+    assert len(ways) == 8
+    for query in (
+        source.window(range=10).agg(n=wr.count()),
+        wr.sql("SELECT count(*) AS n FROM s [RANGE 10, WA t]", s=source),
+        wr.sql("SELECT count(*) AS n FROM s PUNCTUATED BY ordered() [RANGE 10, WA t]", s=source).union(
+            wr.read_parquet(tmp_path, "t", streaming=True, name="q").window(range=10).agg(n=wr.count())
+        ),
+    ):
+        with pytest.raises(wr.PlanError, match="makes no promises") as caught:
+            query.to_spark()
+        for way in (*ways, "slack=", "punctuation=", "PUNCTUATED BY slack(", "--slack", "--punctuation"):
+            assert way in str(caught.value)
+
+
 def test_an_integer_sum_beyond_64_bits_is_an_error_that_names_it(spark):
     frame = pl.DataFrame({"ts": [1, 2], "k": ["a", "a"], "x": [2**62, 2**62]})
     query = wr.stream(to_dataframe(spark, frame), progress="ts").window(range=10).group_by("k").agg(s=wr.sum("x"))

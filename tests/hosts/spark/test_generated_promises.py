@@ -8,7 +8,7 @@ import pytest
 
 import windrow as wr
 from windrow.sinks.parquet import read_committed
-from windrow.testing import compare
+from windrow.testing import accounted, compare
 
 pytestmark = pytest.mark.spark
 FILES = 5
@@ -82,10 +82,14 @@ def test_every_rule_lets_out_on_spark_what_it_lets_out_in_process_also_over_a_re
         expected = pl.concat(parts)
         assert expected.height > 100, way
         compare(read_committed(tmp_path / "out" / way), expected, way)
-        for counter in ("rows_in", "rows_late", "rows_bad"):
-            counted = sum(p.observedMetrics["windrow"][counter] for p in [*first[way], *second[way]])
-            assert counted == run.counts[counter], counter
+        counted = {}
+        for counter in ("rows_in", "rows_late", "rows_bad", "promises_ignored"):
+            counted[counter] = sum(p.observedMetrics["windrow"][counter] for p in [*first[way], *second[way]])
+            assert counted[counter] == run.counts[counter], counter
         assert run.counts["rows_bad"] == 4 * FILES
+        # What Spark has put out and what is still open are all rows, each in two windows.
+        still = run.end().results()
+        accounted(counted, pl.concat([read_committed(tmp_path / "out" / way), still]), windows=2, where=way)
 
 
 def test_slack_in_rows_needs_an_order_on_spark(spark, tmp_path):

@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-import windrow as wr
 from windrow.sinks.parquet import read_committed
 from windrow.sources.links import Link, packets, write
 from windrow.testing import after_file, compare, run_until
@@ -19,17 +18,17 @@ MINUTES = 16
 KILLS = 6
 
 
-def command(folder, name, slack="3.2 seconds", reader="spark-parquet"):
+def command(folder, name, slack="3.2 seconds", reader="spark-parquet", most=1):
     return [
         *(sys.executable, "-m", "windrow.cli", "run", str(folder / "query.sql")),
         *("--source", f"main={reader}:{folder / 'main'}", "--progress", "ts", "--slack", slack),
         *("--sink", f"parquet:{folder / name}", "--checkpoint", str(folder / f"{name}-state")),
-        *("--once", "--max-files", "1"),
+        *("--once", "--max-files", str(most)),
     ]
 
 
-@pytest.mark.spark
-def test_killed_six_times_nothing_is_lost_doubled_or_changed(spark, tmp_path):
+@pytest.mark.kills
+def test_killed_six_times_nothing_is_lost_doubled_or_changed(tmp_path):
     link = Link("main", rate=60, hosts=20, band=3.2)
     rows = packets(link, MINUTES * 60)
     write(rows, tmp_path / "main", step=60)
@@ -45,21 +44,12 @@ def test_killed_six_times_nothing_is_lost_doubled_or_changed(spark, tmp_path):
         kills += run_until(command(tmp_path, "killed"), moment)
     assert kills >= 5
     assert not run_until(command(tmp_path, "killed"), lambda: False)
-    undisturbed(spark, tmp_path)
+    # The same query to the end in one go, with other micro-batches and our own reader.
+    assert not run_until(command(tmp_path, "undisturbed", reader="parquet", most=5), lambda: False)
     killed = read_committed(tmp_path / "killed")
     compare(killed, read_committed(tmp_path / "undisturbed"), "killed")
     assert killed.select("src_ip", "window_end").is_unique().all()
     assert killed["n"].sum() == expected_count(rows)
-
-
-def undisturbed(spark, folder):
-    """The same query to the end in one go, with other micro-batches and our own reader."""
-    path = str(folder / "main")
-    source = wr.read_parquet(path, progress="ts", slack="3.2 seconds", streaming=True, max_files=5)
-    query = wr.sql(QUERY, main=source).to_spark()
-    writer = query.writeStream.format("parquet").option("path", str(folder / "undisturbed"))
-    writer = writer.option("checkpointLocation", str(folder / "undisturbed-state"))
-    writer.trigger(availableNow=True).start().awaitTermination()
 
 
 def expected_count(rows):
@@ -131,3 +121,29 @@ def sessions_of(rows):
         },
         schema_overrides={"window_end": pl.Int64},
     )
+
+
+ROW_QUERY = "SELECT DISTINCT ts, src_ip, len FROM main WHERE len > 60 ORDER BY ts, src_ip, len"
+
+
+@pytest.mark.kills
+def test_killed_twice_each_row_comes_once_and_in_order(tmp_path):
+    link = Link("main", rate=30, hosts=20, band=3.2)
+    rows = packets(link, 6 * 60)
+    write(pl.concat([rows, rows[::3]]).sort(pl.int_range(pl.len()) % rows.height), tmp_path / "main", step=60)
+    (tmp_path / "query.sql").write_text(ROW_QUERY)
+    state = tmp_path / "out-state"
+    rng = random.Random(5)
+    kills = 0
+    for _ in range(2):
+        after = max((int(p.name) for p in (state / "offsets").glob("[0-9]*")), default=-1)
+        moment = after_file(state / "offsets" / str(after + 1), seconds=rng.uniform(0.1, 1.2))
+        kills += run_until(command(tmp_path, "out", reader="parquet"), moment)
+    assert kills == 2
+    assert not run_until(command(tmp_path, "out", reader="parquet"), lambda: False)
+    found = read_committed(tmp_path / "out")
+    kept = rows.filter(pl.col("len") > 60).select("ts", "src_ip", "len").unique()
+    promised = rows["ts"].to_physical().max() - 3_200_000
+    expected = kept.filter(pl.col("ts").to_physical() < promised).sort("ts", "src_ip", "len")
+    assert found.height > 3000
+    assert found.with_columns(pl.col("ts").to_physical()).equals(expected.with_columns(pl.col("ts").to_physical()))

@@ -110,3 +110,9 @@ def test_row_queries_as_a_batch_give_what_they_mean_and_orders_hold(spark, tmp_p
         if name in ("order", "results"):
             assert result.equals(expected), name
         compare(result, expected, name)
+        if name == "ways":
+            bad = query.bad_rows().collect()
+            assert {row["reason"] for row in bad} == {
+                "queries.<locals>.<lambda> failed: ZeroDivisionError: division by zero"
+            }
+            assert {row["len"] for row in bad} == {-1}

@@ -36,6 +36,7 @@ from windrow.sources.files import Files
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+WAYS = "ordered, slack, rows, partitions, markers, heartbeats, estimated, function"
 RESULTS, LATE_ROWS = "result", "late"  # the struct columns of a DataFrame with both
 
 
@@ -103,7 +104,9 @@ def check_progress(scan: Scan, streaming: bool) -> None:
         raise PlanError(
             f"stream {scan.name!r} makes no promises, so no window over it would ever be released. Say how far behind "
             f"its rows can be: wr.stream(df, progress={scan.progress!r}, slack='10 seconds') (slack='0 seconds' if "
-            f"they are in order), or name a column of markers: punctuation='column', or another way: wr.promise"
+            f"they are in order); or name a column of markers: punctuation='column'; or give another way, "
+            f"punctuation=wr.promise...: {WAYS}. In SQL: FROM {scan.name} PUNCTUATED BY slack('10 seconds'). On the "
+            f"command line: --slack '10 seconds' or --punctuation 'rows(100)'"
         )
 
 
@@ -152,14 +155,17 @@ class _Compiler:
         ids = tuple(shard_ids(self.shards))
         frames, port = [], 0
         judges: dict[int, tuple[Step, ...]] = {}
+        audited = []
         for pipeline in stage.inputs:
             if self.streaming and (judging := pipeline.judging()):
                 judges[port] = judging
+            if isinstance(pipeline.source, Scan) and pipeline.source.source.marker is not None and not pipeline.by_rows:
+                audited.append(port)
             frames.append(self._fragment(pipeline, Route(stage.keys, ids, port)))
             port += len(ids) if isinstance(pipeline.source, Stage) else 1
         upstream = ids if route.shards else ()
-        steps = (*stage.steps, *after.steps)
-        fragment = Fragment(port, steps, route, upstream, self.limit, tuple(judges.items()), stage.meeting)
+        steps, made = (*stage.steps, *after.steps), (tuple(judges.items()), tuple(audited))
+        fragment = Fragment(port, steps, route, upstream, self.limit, *made, stage.meeting)
         exchanged = self._union(frames)
         if not self.streaming:
             return exchanged.repartition(self.shards, "shard").mapInArrow(BatchShards(fragment), COLUMNS)

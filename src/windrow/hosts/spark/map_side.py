@@ -13,7 +13,9 @@ from windrow.hosts.spark.exchange import (
     DATA,
     EVIDENCE,
     LATE,
+    MARKS,
     PROMISE,
+    PROMISES_IGNORED,
     PROMISES_SENT,
     RESULT,
     ROWS_BAD,
@@ -33,8 +35,14 @@ from windrow.sources.frames import normal
 ROWS_AT_ONCE = 1_000_000  # rows that are aggregated together: enough to reduce well, some 100 MB at most
 
 
-KINDS = ("in", "bad", "late", "revised", "out", "sent", "promises")  # what is counted
-COUNTED = {ROWS_IN: "in", ROWS_BAD: "bad", ROWS_SENT: "sent", PROMISES_SENT: "promises"}
+KINDS = ("in", "bad", "late", "revised", "out", "ignored", "sent", "promises")  # what is counted
+COUNTED = {
+    ROWS_IN: "in",
+    ROWS_BAD: "bad",
+    PROMISES_IGNORED: "ignored",
+    ROWS_SENT: "sent",
+    PROMISES_SENT: "promises",
+}
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,7 @@ class Outbox:
     promised: int = START
     ended: bool = False
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    marks: list[pl.DataFrame] = field(default_factory=list)
     _groups: dict[Hashable, int] = field(default_factory=dict, init=False)
     _sequence: int = field(default=0, init=False)
 
@@ -66,6 +75,8 @@ class Outbox:
             elif isinstance(item, Side) and item.kind == "evidence":
                 blob = encode(item.rows) if self.route.shards else None
                 yield from ((s, self.route.port, EVIDENCE, self._tag(), 0, blob) for s in self.route.shards)
+            elif isinstance(item, Side) and item.kind == "marks":
+                self.marks.append(item.rows)
             elif isinstance(item, Side):
                 self.counts[item.kind] += item.count
                 if item.kind == "late" and item.rows.width:
@@ -141,8 +152,11 @@ class MapSide:
 
     def last(self, outbox: Outbox) -> list[Row]:
         """What a task says when it has sent all its rows."""
-        last = list(outbox.last())
-        return [*last, *(outbox.passed(kind, outbox.counts[name]) for kind, name in COUNTED.items())]
+        rows = list(outbox.last())
+        rows += [outbox.passed(kind, outbox.counts[name]) for kind, name in COUNTED.items()]
+        if outbox.marks and outbox.route.shards:
+            rows.append(outbox.passed(MARKS, 0, encode(pl.concat(outbox.marks))))
+        return rows
 
 
 def together(batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:

@@ -19,7 +19,9 @@ from windrow.hosts.spark.exchange import (
     ARROW,
     DATA,
     EVIDENCE,
+    MARKS,
     PROMISE,
+    PROMISES_IGNORED,
     PROMISES_SENT,
     ROWS_BAD,
     ROWS_LATE,
@@ -33,6 +35,7 @@ from windrow.hosts.spark.exchange import (
 )
 from windrow.hosts.spark.live import live_copy
 from windrow.hosts.spark.map_side import Outbox, Route
+from windrow.operators import Audit
 from windrow.operators.meld import group_of
 from windrow.operators.operator import State
 from windrow.planner import MELD, Meeting, Step, add_steps
@@ -46,6 +49,7 @@ COUNTED = {
     ROWS_LATE: "late",
     ROWS_REVISED: "revised",
     ROWS_OUT: "out",
+    PROMISES_IGNORED: "ignored",
     ROWS_SENT: "sent",
     PROMISES_SENT: "promises",
 }
@@ -63,6 +67,7 @@ class Fragment:
     upstream: tuple[int, ...] = ()  # the ids of this stage's shards, where another stage follows
     limit: int | None = None  # bytes of state that a shard may hold
     judges: tuple[tuple[int, tuple[Step, ...]], ...] = ()  # what makes the promises of a port, from evidence
+    audited: tuple[int, ...] = ()  # ports of sources with markers, whose promises are counted if they go back
     meeting: Meeting = MELD
 
     def graph(self) -> Graph:
@@ -74,6 +79,8 @@ class Fragment:
         for port, steps in self.judges:
             graph.connect(add_steps(graph, steps, None), melded, port)
         add_steps(graph, self.steps, melded)
+        for port in self.audited:  # behind all others, whose names in checkpoints have their numbers
+            graph.input(graph.add(f"audit{port}", Audit()))
         return graph
 
     def run(self, graph: Graph, shard: int, rows: Iterable[Row], ended: bool = False) -> Iterator[Row]:
@@ -86,7 +93,7 @@ class Fragment:
         for row in rows:
             if row[2] == DATA:
                 data.append(row)
-            elif row[2] == EVIDENCE:
+            elif row[2] in (EVIDENCE, MARKS):
                 shown.setdefault(row[1], []).append(row)
             elif row[2] == PROMISE:
                 about = row[1], row[5]
@@ -96,13 +103,16 @@ class Fragment:
         # Arrival over the network is in no order; a fixed one makes a replayed micro-batch equal to the first.
         for row in sorted(data, key=lambda row: (row[1], row[3])):
             yield from outbox.rows(graph.on_batch(row[1], decode(_blob(row), f"a blob of shard {shard}")))
-        for number, (port, _) in enumerate(self.judges):
+        # No source has both: markers and judges are two ways to make promises.
+        for number, port in enumerate((*(port for port, _ in self.judges), *self.audited)):
             if found := [decode(_blob(r), "evidence") for r in sorted(shown.get(port, []), key=lambda r: r[3])]:
                 yield from outbox.rows(graph.on_batch(self.ports + number, pl.concat(found)))
         for port, promise in self._promises(promised, ended):
             yield from outbox.rows(graph.on_punctuation(port, promise))
         yield from outbox.rows(graph.on_flush())
         yield from outbox.last()
+        if shard:  # all judges say the same: the first one is counted
+            outbox.counts["ignored"] = 0
         for kind, name in COUNTED.items():
             yield outbox.passed(kind, outbox.counts[name])
         yield outbox.passed(STATE_BYTES, self._checked(graph, shard))

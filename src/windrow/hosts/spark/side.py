@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
+FINDING = ("admit", "apply", "split", "retime", "lift")  # the steps that find bad rows
+
+
 def bad_rows(plan: Plan, sources: Mapping[str, DataFrame | Files]) -> DataFrame:
     """All bad rows as they came, with the source's name and the reason. Stateless: it needs no promises.
 
@@ -51,9 +54,8 @@ def _of_leaf(leaf: Pipeline, sources: Mapping[str, DataFrame | Files], spark: Sp
     source = sources[leaf.source.name]
     given = spark_schema(source.schema)[0] if isinstance(source, Files) else source.schema
     schema = StructType([*given.fields]).add(REASON, StringType()).add("source", StringType())
-    names = [step.name for step in leaf.steps]
-    steps = leaf.steps[: names.index("lift") + 1] if "lift" in names else leaf.steps[: 1 + names.index("admit")]
-    rows = _BadRows(steps, leaf.source.name, to_arrow_schema(schema, timezone="UTC"))
+    last = max(at for at, step in enumerate(leaf.steps) if step.name in FINDING)
+    rows = _BadRows(leaf.steps[: last + 1], leaf.source.name, to_arrow_schema(schema, timezone="UTC"))
     if isinstance(source, Files):
         return load(spark, source, _BadRowsOfFiles(rows, schema))
     return source.mapInArrow(rows, schema)

@@ -1,0 +1,66 @@
+"""Accounting: every row that was read is in a result, was late, or is bad. Nothing is lost, nothing counts twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from windrow.language.builder import Stream
+from windrow.logical.nodes import Node, Scan, Union, WindowAggregate
+from windrow.operators.released import VERSION
+from windrow.testing.mismatch import Mismatch
+from windrow.windows import Sliding
+
+
+def accounted(
+    counts: Mapping[str, int],
+    results: pl.DataFrame,
+    column: str = "n",
+    *,
+    windows: int = 1,
+    markers: int = 0,
+    where: str = "",
+) -> None:
+    """Raise Mismatch unless the rows in windows, the late ones and the bad ones are all that were read.
+
+    ``counts``: those of a run whose stream has ended, or the sums of ``observedMetrics``. ``results``: all that was
+    released; of results in versions the last ones. ``column``: its count(*). ``windows``: in how many windows each row
+    is, 1 where they are tumbling. ``markers``: rows that were markers, and no bad ones.
+
+    >>> from windrow import count, stream
+    >>> run = stream([{"t": 1}], progress="t", slack=0, name="s").window(range=5).agg(n=count()).run()
+    >>> released = [run.push("s", [{"t": t}]).results() for t in (1, 7, 2, 8)]
+    >>> accounted(run.end().counts, pl.concat([*released, run.results()]))
+    """
+    if VERSION in results.columns:
+        raise ValueError("results in versions count rows several times: give the last version of each")
+    released = int(results[column].sum())
+    expected = counts["rows_in"] - counts["rows_bad"] - markers
+    lost = counts["rows_late"] - counts.get("rows_revised", 0)
+    if released != (expected - lost) * windows:
+        raise Mismatch(
+            f"{where or 'rows'}: {counts['rows_in']} were read, {counts['rows_bad']} of them bad, {lost} late and "
+            f"{markers} markers; that leaves {expected - lost}, in {windows} windows each, and results have {released}"
+        )
+
+
+def countable(query: Stream) -> tuple[str, int] | None:
+    """The column of a query that counts all rows, and in how many windows each row is; None if there is no such one."""
+    node = query.node
+    if not isinstance(node, WindowAggregate) or not isinstance(node.window, Sliding) or node.options.zone:
+        return None
+    column = next((c.name for c in node.calls if c.function == "count" and c.argument is None), None)
+    whole = node.window.range % node.window.slide == 0 and node.options.partial
+    sources = [scan.name for scan in _sources(node.input)]
+    if column is None or not whole or not sources or len(set(sources)) < len(sources):
+        return None
+    return column, node.window.range // node.window.slide
+
+
+def _sources(node: Node) -> list[Scan]:
+    """The sources of which all rows come to the window; none if something is in between."""
+    if isinstance(node, Union):
+        found = [_sources(each) for each in node.inputs]
+        return [scan for each in found for scan in each] if all(found) else []
+    return [node] if isinstance(node, Scan) and not node.source.marker_by else []
