@@ -13,6 +13,7 @@ from windrow.windows import Sliding
 START = datetime(2024, 1, 1)
 ROWS = [{"ts": START + timedelta(minutes=i), "srcIP": "ab"[i % 2], "len": i} for i in range(10)]
 MINUTE = 60_000_000
+KT = [("b", 1), ("c", 2), ("a", 3), ("a", 3), ("a", 12)]
 
 
 @pytest.fixture
@@ -186,6 +187,8 @@ def test_errors_underline_the_text(query, message, underlined, tables):
         ("SELECT ts FROM Main1 ORDER BY ts DESC", "order ascending"),
         ("SELECT ts FROM Main1 ORDER BY ts LIMIT 3", "LIMIT needs a window"),
         ("SELECT DISTINCT len FROM Main1", "remember every row for ever"),
+        ("SELECT ts FROM Main1 UNION ALL SELECT ts FROM Main1 ORDER BY ts LIMIT 3", "LIMIT over a union"),
+        ("SELECT ts, len FROM Main1 UNION SELECT ts, len FROM Main1 ORDER BY len", "ORDER BY ts first"),
         ("SELECT ts FROM Main1 LIMIT 3", "LIMIT"),
         ("SELECT len FROM Main1 UNION SELECT len FROM Main2", "remember every row for ever"),
         ("SELECT median(DISTINCT len) FROM Main1 [RANGE 1 minute]", "DISTINCT fits"),
@@ -304,6 +307,33 @@ def test_groups_by_the_progressing_attribute_need_no_window():
     found = wr.sql("SELECT srcIP, ts, count(*) AS n FROM Main1 GROUP BY srcIP, ts HAVING ts < 3", Main1=main).collect()
     assert found.columns == ["srcIP", "ts", "n"]
     assert sorted(found.rows()) == [("a", 1, 2), ("a", 2, 1), ("b", 1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT t FROM s UNION SELECT t FROM s ORDER BY t", [(1,), (2,), (3,), (12,)]),
+        ("SELECT k, t FROM s UNION ALL SELECT k, t FROM s ORDER BY 2, k", [(k, t) for k, t in KT for _ in range(2)]),
+        ("(SELECT t FROM s) ORDER BY t", [(1,), (2,), (3,), (3,), (12,)]),
+        ("SELECT DISTINCT window_end FROM s [TUMBLING 10]", [(10,), (20,)]),
+        (
+            "SELECT DISTINCT k, window_end FROM s [TUMBLING 10] ORDER BY window_end, k",
+            [("a", 10), ("b", 10), ("c", 10), ("a", 20)],
+        ),
+        (
+            "SELECT DISTINCT window_end, count(*) AS n FROM s [TUMBLING 10] GROUP BY k, t ORDER BY window_end, n DESC",
+            [(10, 2), (10, 1), (20, 1)],
+        ),
+        (
+            "SELECT DISTINCT window_start, window_end, count(*) AS n FROM s [TUMBLING 10] GROUP BY k, t "
+            "ORDER BY n LIMIT 2",
+            [(0, 10, 1), (0, 10, 2), (10, 20, 1)],
+        ),
+    ],
+)
+def test_an_order_comes_after_a_union_and_after_distinct(query, expected):
+    s = wr.stream([{"t": t, "k": k} for k, t in KT[::-1]], "t")
+    assert wr.sql(query, s=s).collect().rows() == expected
 
 
 def test_top_talkers_of_each_window():

@@ -218,12 +218,15 @@ TIMES = [
     ("hour(ts)", of("ts", TS), [10]),
     ("minute(ts) + second(ts)", of("ts", TS), [45]),
     ("year(ts)", of("ts", TS), [2020]),
+    ("to_date(ts)", of("ts", TS), [TS.date()]),
+    ("to_date(to_date(ts))", of("ts", TS), [TS.date()]),
     ("month(d)", of("d", dt.date(2020, 3, 1)), [3]),
     ("day(ts)", of("ts", TS), [1]),
 ]
 # What a text says beyond the plain form must count; an expression that cannot honour it has to refuse it.
 HONOURED_OR_REFUSED = [
     ("ltrim(s)", of("s", "  a  "), ["a  "]),
+    ("to_date(s, 'yyyy')", of("s", "2024"), [dt.date(2024, 1, 1)]),
     ("rtrim(s)", of("s", "  a  "), ["  a"]),
     ("trim(BOTH 'x' FROM s)", of("s", "xaxx"), ["a"]),
     ("round(f, -1)", of("f", 123.0), [120.0]),

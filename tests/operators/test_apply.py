@@ -110,6 +110,20 @@ def test_a_monotone_function_that_has_no_progress_value_for_a_row_makes_it_bad_a
         run.promise("s", 9)
 
 
+@pytest.mark.parametrize("using", [None, "iop"])
+def test_a_plan_calls_no_function(using):
+    """Measuring the stream for the optimizer would, on rows that the query then asks it for again."""
+    called = []
+    tested = wr.udf(lambda t: called.append(t) or True, "BOOLEAN", "t")
+    s = wr.stream(pl.DataFrame({"t": range(2000)}), "t", slack=1, name="s")
+    ways = s.split("t > 5", otherwise=lambda rest: rest.where(tested))
+    query = ways.union(s.where("t > 0")).window(5, using=using).agg(n=wr.count())
+    query.explain()
+    assert called == []
+    query.collect()
+    assert called == [*range(6)]
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -366,7 +367,7 @@ class Stream:
         if not columns:
             raise QueryError("order_by() takes the progressing column, and more if it should")
         down = [c.upper().endswith(" DESC") for c in columns]
-        terms = [self._resolved(c[:-5] if d else c) for c, d in zip(columns, down, strict=True)]
+        terms = [self._resolved(re.sub(r"(?i) (ASC|DESC)$", "", c)) for c in columns]
         return replace(self, node=ordered(self.node, tuple(zip(terms, down, strict=True))))
 
     def union(self, *others: Stream) -> Stream:
@@ -478,7 +479,10 @@ class Stream:
 
     def _progressing(self) -> pl.DataType:
         if self.node.progress is None:
-            raise PlanError("the progressing column was not selected, so windows have nothing to stand on: keep it")
+            raise PlanError(
+                "the progressing column was not selected, so windows have nothing to stand on: keep it. Where a Python "
+                "function replaces it, say wr.udf(.., monotone=True) if it never gives less for more"
+            )
         return self.node.schema[self.node.progress]
 
     def _keys(self, columns: Sequence[str]) -> tuple[tuple[str, exp.Expr], ...]:

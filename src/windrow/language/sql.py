@@ -163,13 +163,24 @@ class _Planner:
     def query(self, tree: exp.Expr) -> Node:
         match tree:
             case exp.Subquery():
-                return self.query(tree.this)
+                return self._of_all(tree, self.query(tree.this))
             case exp.Union():
                 both = united([self.query(tree.this), self.query(tree.expression)])
-                return distinct(both) if tree.args.get("distinct") else both
+                return self._of_all(tree, distinct(both) if tree.args.get("distinct") else both)
             case exp.Select():
                 return self._select(tree)
         raise fail(tree, f"expected a SELECT, found {type(tree).__name__.upper()}", self.text)
+
+    def _of_all(self, tree: exp.Expr, node: Node) -> Node:
+        """What follows a union, or a query in parentheses, is about all of its rows."""
+        for part, name in {**REFUSED, "limit": "LIMIT"}.items():
+            if tree.args.get(part):
+                raise PlanError(f"{name} over a union or a query in parentheses has no operator")
+        order = tree.args.get("order")
+        if order is None:
+            return node
+        columns = [(c, exp.column(c)) for c in visible(node.schema)]
+        return ordered(node, tuple(self._ordered(o, node, columns) for o in order.expressions), self.text)
 
     # -- FROM ----------------------------------------------------------------------------------------------------
     def _from(self, select: exp.Select) -> tuple[Node, WindowClause | None]:
@@ -364,14 +375,21 @@ class _Grouped:
         )
         if condition is not None:
             node = filtered(node, resolve(condition, node.schema, text), text)
-        if order is not None:
+        apart = self.select.args.get("distinct") is not None and not self._by_all
+        if order is not None and not apart:
             node = self._in_order(node, tuple((resolve(e, node.schema, text), down) for e, down in order[0]), order[1])
         columns = self._arranged([(n, resolve(e, node.schema, text)) for n, e in outputs], settings.versioned)
         for _name, tree in columns:
             dtype_of(tree, node.schema, text)
         same = columns == [(c, exp.column(c)) for c in node.schema]
         found = node if same else Project(node, tuple(columns))
-        return found if self._by_all else self.planner._distinct(self.select, found)
+        if not apart:
+            return found
+        found = self.planner._distinct(self.select, found)
+        if order is None:
+            return found
+        terms = self.select.args["order"].expressions  # over what is selected: an order comes after DISTINCT
+        return self._in_order(found, tuple(self.planner._ordered(o, found, columns) for o in terms), order[1])
 
     @property
     def _by_all(self) -> bool:
@@ -415,7 +433,7 @@ class _Grouped:
         aliases = {i.alias: i.this for i in self.items if isinstance(i, exp.Alias)}
         group = self.select.args.get("group")
         keys: dict[str, exp.Expr] = {}
-        by = [i.unalias() for i in self.items] if self._by_all else group.expressions if group is not None else ()
+        by = self._selected() if self._by_all else group.expressions if group is not None else ()
         for tree in by:
             self.planner._no_aggregates(tree, "GROUP BY")
             name = tree.name if isinstance(tree, exp.Column) else ""
@@ -432,6 +450,12 @@ class _Grouped:
                 continue
             keys[same or (resolved.name if isinstance(resolved, exp.Column) else name) or f"key{len(keys)}"] = resolved
         return keys
+
+    def _selected(self) -> list[exp.Expr]:
+        """The select list without the bounds of windows, which are keys anyway."""
+        trees = [i.unalias() for i in self.items]
+        bounds = WINDOW_START, WINDOW_END
+        return [t for t in trees if not (isinstance(t, exp.Column) and t.name.lower() in bounds)]
 
     def _output(self, item: exp.Expr) -> tuple[str, exp.Expr]:
         if isinstance(item, exp.Star):

@@ -360,10 +360,13 @@ class _Translator:
         return self.of(node.this).dt.truncate(f"1{every}")
 
     def as_date(self, node: exp.Expr) -> pl.Expr:
-        """sqlglot's wrapper around the argument of year(), month() and day()."""
-        inner = self.of(node.this)
-        text = self.dtype(node.this) == pl.String
-        return iso_timestamp(inner).dt.date() if text else inner
+        """to_date(), and sqlglot's wrapper around the argument of year(), month() and day()."""
+        if node.args.get("format") is not None:
+            raise fail(node, "to_date with a format has no operator", self.sql)
+        inner, dtype = self.of(node.this), self.dtype(node.this)
+        if dtype == pl.String:
+            inner = iso_timestamp(inner)
+        return inner if dtype == pl.Date else inner.dt.date()
 
     def extract(self, node: exp.Expr) -> pl.Expr:
         field = node.this.name.lower()
