@@ -126,3 +126,25 @@ def test_whole_queries_in_order_give_what_they_mean(left, right, seed):
     outer = inner.window(20, 8, using="iop").agg(n=wr.sum("n"))
     assert [s.meeting.name for s in outer.plan().stages()] == ["merge", "merge", "merge"]
     replay(outer, runs=2, seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda s: s.order_by("t"), "latency: 7 of progress, and what the slowest input is behind the others"),
+        (lambda s: s.order_by("t"), "memory: about 14 rows or 336 bytes"),
+        (lambda s: s.window(5, using="iop").agg(n=wr.count()), "memory: about 14 rows or 112 bytes"),
+        (lambda s: s.window(5).agg(n=wr.count()).order_by("window_end"), "latency: none but that of the windows"),
+        (lambda s: s.union(wr.stream([{"t": 1, "x": 1}], "t", name="b")).order_by("t"), "nobody has said"),
+    ],
+)
+def test_explain_says_what_an_order_costs(make, said):
+    """Two rows per unit, measured; the slack is 7."""
+    rows = pl.DataFrame({"t": [i // 2 for i in range(2001)], "x": range(2001)})
+    assert said in make(wr.stream(rows, "t", slack=7, name="a")).explain()
+
+
+def test_explain_takes_declared_rates_where_nothing_can_be_measured():
+    declared = wr.stream([{"t": 1, "x": 1}], "t", slack=7, name="a", statistics=wr.Statistics(rate=3.0))
+    assert "memory: about 21 rows or 336 bytes" in declared.order_by("t").explain()
+    assert "their rate is not known" in wr.stream([{"t": 1}], "t", slack=7).order_by("t").explain()

@@ -532,13 +532,14 @@ def _check_attribute(node: Node, window: Shape) -> None:
             "the windowing attribute is lost before the window: keep the progressing column in the SELECT list; "
             "results with PA, EMIT EARLY or LATE REVISE have none"
         )
-    if isinstance(window, Landmark) and isinstance(_source(node), WindowAggregate):
+    if isinstance(window, Landmark) and isinstance(under(node), WindowAggregate):
         raise PlanError(
             "a landmark window over the results of another window has no operator: use a window with an end"
         )
 
 
-def _source(node: Node) -> Node:
+def under(node: Node) -> Node:
+    """What a chain of steps on rows begins with: a source, a union, or windows."""
     while isinstance(node, (Filter, Project, Apply, Split, Distinct, Ordered, Top)):
         node = node.input
     return node

@@ -8,7 +8,7 @@ import polars as pl
 
 from windrow.errors import PlanError
 from windrow.logical.explain import span
-from windrow.logical.nodes import Distinct, Node, Ordered, WindowAggregate, arrival
+from windrow.logical.nodes import Distinct, Node, Ordered, WindowAggregate, arrival, under
 from windrow.operators.operator import PROGRESS
 from windrow.planner.choice import LEAST, Given, sample_of, sources
 from windrow.planner.plan import Meeting, Pipeline
@@ -37,6 +37,8 @@ def merged(node: WindowAggregate | Distinct, inputs: Sequence[Pipeline], given: 
 
 def cost_of_order(node: WindowAggregate | Distinct | Ordered, inputs: Sequence[Pipeline], given: Given) -> str:
     """What an order costs, for ``explain``: how long rows wait, and how much memory that takes."""
+    if isinstance(under(node.input), WindowAggregate):  # a promise that closes windows also puts them in order
+        return "latency: none but that of the windows; memory: the results of one promise"
     wait = _wait(node.input)
     if wait is None:
         return "latency and memory: until the slowest input promises; how far that is behind, nobody has said"
