@@ -20,6 +20,17 @@ from windrow.language.hints import size as memory_size
 from windrow.language.lengths import Length, check_zone, length
 from windrow.language.promise import Promise
 from windrow.logical import expressions
+from windrow.logical.checked import (
+    aggregated,
+    applied,
+    distinct,
+    filtered,
+    ordered,
+    ranked,
+    split,
+    united,
+    where,
+)
 from windrow.logical.explain import span
 from windrow.logical.nodes import (
     BRANCH,
@@ -35,16 +46,7 @@ from windrow.logical.nodes import (
     Scan,
     Shape,
     Statistics,
-    aggregated,
-    applied,
-    distinct,
-    filtered,
-    ordered,
     progressing,
-    ranked,
-    split,
-    united,
-    where,
 )
 from windrow.logical.nodes import Ordered as OrderedNode
 from windrow.logical.nodes import Together as TogetherNode

@@ -1,0 +1,117 @@
+"""What all parts of a SELECT share: names resolved against a stream, calls of aggregates told from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from windrow.aggregates import FUNCTIONS as AGGREGATES
+from windrow.aggregates import UserAggregate
+from windrow.logical.checked import (
+    distinct,
+)
+from windrow.logical.expressions import fail, resolve
+from windrow.logical.nodes import (
+    Node,
+)
+
+FUNCTIONS: dict[type[exp.Expr], str] = {
+    exp.Count: "count",
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
+    exp.Stddev: "stddev_samp",
+    exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
+    exp.Median: "median",
+    exp.Quantile: "quantile",
+    exp.ApproxQuantile: "approx_quantile",
+    exp.ApproxDistinct: "approx_count_distinct",
+    exp.Mode: "mode",
+    exp.First: "first",
+    exp.FirstValue: "first",
+    exp.Last: "last",
+    exp.LastValue: "last",
+    exp.ArrayAgg: "collect_list",
+    exp.ArrayUniqueAgg: "collect_set",
+}
+KNOWN_ARGUMENTS = {"this", "expressions", "quantile", "big_int", "nulls_excluded"}
+DISTINCT = {"count": "count_distinct", "sum": "sum_distinct", "avg": "avg_distinct", "min": "min", "max": "max"}
+DISTINCT |= {"collect_list": "collect_set", "collect_set": "collect_set"}
+
+
+def descending(term: exp.Expr, text: str) -> bool:
+    """Whether a term of ORDER BY is; NULLs are where SQL has them by default."""
+    down = bool(term.args.get("desc"))
+    if bool(term.args.get("nulls_first")) == down:
+        raise fail(term, "NULLs come first, and last with DESC: another place for them has no operator", text)
+    return down
+
+
+@dataclass
+class Terms:
+    """The text of a query, for messages, and the aggregates of its user."""
+
+    text: str
+    users: Mapping[str, UserAggregate] = field(default_factory=dict)
+
+    def distinct(self, select: exp.Select, node: Node) -> Node:
+        asked = select.args.get("distinct")
+        if asked is not None and asked.args.get("on"):
+            raise fail(asked, "DISTINCT ON has no operator: group, or order with a limit inside a window", self.text)
+        return node if asked is None else distinct(node)
+
+    def ordered(self, term: exp.Expr, node: Node, columns: Sequence[tuple[str, exp.Expr]]) -> tuple[exp.Expr, bool]:
+        """A term of ORDER BY over selected columns."""
+        tree = term.this if isinstance(term, exp.Ordered) else term
+        if isinstance(tree, exp.Literal) and tree.is_int and 0 < int(tree.name) <= len(columns):
+            tree = exp.column(columns[int(tree.name) - 1][0])
+        return self.resolved(tree, node), descending(term, self.text)
+
+    # -- expressions ---------------------------------------------------------------------------------------------
+    def resolved(self, tree: exp.Expr, node: Node) -> exp.Expr:
+        return unqualified(resolve(tree, node.schema, self.text))
+
+    def aggregates(self, tree: exp.Expr) -> list[exp.Expr]:
+        """The aggregate calls in a tree."""
+        return [node for node in tree.walk() if self.is_aggregate(node)]
+
+    def is_aggregate(self, tree: exp.Expr) -> bool:
+        """Whether a node is a call of an aggregate, known here or not."""
+        return isinstance(tree, exp.AggFunc) or self.function_name(tree) is not None
+
+    def function_name(self, tree: exp.Expr) -> str | None:
+        """Our name of an aggregate call; sqlglot has no class for some, such as mean(x)."""
+        if isinstance(tree, exp.Anonymous):
+            name = {"std": "stddev"}.get(tree.name.lower(), tree.name.lower())
+            if name in self.users:
+                return name
+            return AGGREGATES[name].function if name in AGGREGATES else None
+        return FUNCTIONS.get(type(tree))
+
+    def no_aggregates(self, tree: exp.Expr, where: str) -> None:
+        for found in self.aggregates(tree):
+            raise fail(found, f"{where} cannot contain aggregates: use HAVING", self.text)
+
+
+def unqualified(tree: exp.Expr) -> exp.Expr:
+    """A copy without table names: a query has one input, so they say nothing more."""
+    tree = tree.copy()
+    for column in tree.find_all(exp.Column):
+        column.set("table", None)
+    return tree
+
+
+def column_like(name: str, like: exp.Expr) -> exp.Column:
+    """A column that stands where ``like`` stood, so that errors still underline the text."""
+    column = exp.column(name)
+    places = [n.meta for n in like.walk() if "start" in n.meta]
+    if places:
+        where = {"start": min(p["start"] for p in places), "end": max(p["end"] for p in places)}
+        column.this.meta.update(where)
+    return column

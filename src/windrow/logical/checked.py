@@ -1,0 +1,220 @@
+"""Checked constructors of plans: SQL and Python both build with these, so both refuse the same things."""
+
+from __future__ import annotations
+
+import polars as pl
+from sqlglot import exp
+
+from windrow.aggregates import make
+from windrow.errors import PlanError, QueryError, listing
+from windrow.logical.expressions import dtype_of, fail, visible
+from windrow.logical.nodes import (
+    BRANCH,
+    WINDOW_END,
+    WINDOW_START,
+    AggregateCall,
+    Apply,
+    Distinct,
+    Filter,
+    Node,
+    Ordered,
+    Project,
+    Scan,
+    Shape,
+    Split,
+    Top,
+    Union,
+    WindowAggregate,
+    arrival,
+    under,
+    versioned,
+)
+from windrow.operators.apply import Function
+from windrow.operators.entries import FlushPolicy
+from windrow.operators.options import PLAIN, Options
+from windrow.operators.released import STATUS, VERSION
+from windrow.windows import Landmark, Partitioned, RowSliding, SlideByTuple, Sliding
+
+
+def where(argument: exp.Expr | None, condition: exp.Expr) -> exp.Expr:
+    """The argument of an aggregate with FILTER (WHERE condition): NULL, which aggregates skip, for the other rows."""
+    counted = exp.Literal.number(1) if argument is None else argument
+    return exp.Case(ifs=[exp.If(this=condition, true=counted)])
+
+
+def filtered(node: Node, predicate: exp.Expr, sql: str | None = None) -> Filter:
+    """A filter whose predicate is boolean."""
+    if (dtype := dtype_of(predicate, node.schema, sql)) not in (pl.Boolean, pl.Null):
+        raise fail(predicate, f"a condition must be true or false, and this is of type {dtype}", sql)
+    return Filter(node, predicate)
+
+
+def united(nodes: list[Node]) -> Node:
+    """A union of streams with the same columns that progress on the same attribute."""
+    first = nodes[0]
+    for other in nodes[1:]:
+        if dict(other.schema) != dict(first.schema):
+            differ = {c: (first.schema.get(c), other.schema.get(c)) for c in {*first.schema, *other.schema}}
+            named = [f"{c} ({a} and {b})" for c, (a, b) in sorted(differ.items()) if a != b] or ["their order"]
+            raise QueryError(f"a union needs the same columns on all sides; these differ: {', '.join(named)}")
+        if other.progress != first.progress:
+            raise QueryError(f"a union needs one progressing attribute, not {first.progress} and {other.progress}")
+    flat = [n for node in nodes for n in (node.inputs if isinstance(node, Union) else (node,))]
+    return first if len(flat) == 1 else Union(tuple(flat))
+
+
+def applied(node: Node, column: str, function: Function) -> Apply:
+    """A function of columns that exist."""
+    if unknown := [c for c in function.columns if c not in node.schema]:
+        raise QueryError(
+            f"{function.name}: {listing(unknown)} is not a column; there are: {listing(visible(node.schema))}"
+        )
+    if versioned(node):
+        raise PlanError("a Python function over results that come in versions has no operator: drop EMIT EARLY, REVISE")
+    return Apply(node, column, function)
+
+
+def split(node: Node, predicate: exp.Expr, yes: Node, no: Node, sql: str | None = None) -> Split:
+    """Two ways of rows that meet again."""
+    filtered(node, predicate, sql)
+    for way in (yes, no):
+        inner = way
+        while isinstance(inner, (Filter, Project, Apply, Split)):
+            inner = inner.input
+        if not (isinstance(inner, Scan) and inner.name == BRANCH):
+            raise QueryError("a way of split() can have where, select and apply only, over the stream that it is given")
+    united([yes, no])
+    return Split(node, predicate, yes, no)
+
+
+def distinct(node: Node) -> Distinct:
+    """Each row once; what was there must be forgotten some time."""
+    if versioned(node):
+        raise PlanError("DISTINCT over results that come in versions has no operator: drop EMIT EARLY and REVISE")
+    if node.progress is None:
+        raise PlanError(
+            "DISTINCT without the progressing attribute would have to remember every row for ever: add that column to "
+            "the SELECT list, or a window after the table for the different rows of each window"
+        )
+    if nested := [n for n, t in node.schema.items() if t.is_nested()]:
+        raise PlanError(f"DISTINCT over lists and structs has no operator: leave out {listing(nested)}")
+    return Distinct(node)
+
+
+def ordered(node: Node, order: tuple[tuple[exp.Expr, bool], ...], sql: str | None = None) -> Ordered:
+    """An order that a stream can have: its progressing attribute first, ascending."""
+    if versioned(node):
+        raise PlanError("ORDER BY over results that come in versions has no operator: drop EMIT EARLY and REVISE")
+    first, down = order[0]
+    if node.progress is None or not (isinstance(first, exp.Column) and first.name == node.progress):
+        raise (
+            fail(
+                first,
+                f"a stream without an end can only be ordered by what it progresses on: ORDER BY {node.progress} first",
+                sql,
+            )
+            if node.progress is not None
+            else PlanError("ORDER BY needs the progressing attribute: select it")
+        )
+    if down:
+        raise fail(first, "the greatest value comes last, and a stream has no last: order ascending", sql)
+    for tree, _ in order[1:]:
+        dtype_of(tree, node.schema, sql)
+    return Ordered(node, order[1:])
+
+
+def ranked(node: Node, order: tuple[tuple[exp.Expr, bool], ...], limit: int) -> Top:
+    """The first rows of each window; only over windows that end, once."""
+    if versioned(node):
+        raise PlanError(
+            "ORDER BY .. LIMIT over results that come in versions has no operator: drop EMIT EARLY and REVISE"
+        )
+    if node.progress is None or not {WINDOW_START, WINDOW_END} <= set(node.schema):
+        raise PlanError("ORDER BY .. LIMIT needs windows that end in a common order: not PA, and with window_end kept")
+    if limit < 1:
+        raise QueryError(f"LIMIT must be positive, not {limit}")
+    return Top(node, order, limit)
+
+
+def aggregated(
+    node: Node,
+    window: Shape,
+    keys: tuple[tuple[str, exp.Expr], ...],
+    calls: tuple[AggregateCall, ...],
+    using: str | None = None,
+    sql: str | None = None,
+    options: Options = PLAIN,
+    parts: tuple[str, ...] = (),
+    memory: int | None = None,
+    flush: FlushPolicy | None = None,
+) -> WindowAggregate:
+    """A window aggregate whose parts all exist and fit."""
+    _check_attribute(node, window)
+    _check_options(node, window, options)
+    if not calls:
+        raise QueryError("a window needs at least one aggregate, such as count(*)")
+    taken = [WINDOW_START, WINDOW_END, *((VERSION, STATUS) if options.versioned else ())]
+    names = [n for n, _ in keys] + taken + [c.name for c in calls]
+    if twice := {n for n in names if names.count(n) > 1}:
+        raise QueryError(f"output columns need different names; given twice: {listing(twice)}")
+    for call in calls:
+        dtype = pl.Int64() if call.argument is None else dtype_of(call.argument, node.schema, sql)
+        try:
+            make(call.function, call.name, None if call.argument is None else "x", dtype, call.parameters, call.user)
+        except QueryError as error:
+            raise (fail(call.argument, str(error), sql) if call.argument is not None else error) from None
+    return WindowAggregate(node, window, keys, calls, using, options, parts, memory, flush)
+
+
+def _check_attribute(node: Node, window: Shape) -> None:
+    by_number = isinstance(window, SlideByTuple) and window.by == "row_num" and window.slide > 1
+    if isinstance(window, (RowSliding, Partitioned)) or by_number:
+        numbered = arrival(node)
+        if not numbered:
+            raise PlanError(
+                "windows of rows need to know which row came first, and nothing numbers the rows of this stream. Say "
+                "what does: wr.stream(df, ..., row_num='offset') for a column, or row_num=('partition', 'offset') for "
+                "Kafka. A union of streams has no common order, and a query must select the column to keep it"
+            )
+        if len(numbered) > 1 and not isinstance(window, Partitioned):
+            raise PlanError(
+                f"rows are numbered by {' and '.join(numbered)}: rows of different partitions have no common order. "
+                "Use a window of ROWS with PA and a key whose rows are in one partition, or one column for all rows"
+            )
+    if not isinstance(window, (RowSliding, Partitioned)) and node.progress is None:
+        raise PlanError(
+            "the windowing attribute is lost before the window: keep the progressing column in the SELECT list; "
+            "results with PA, EMIT EARLY or LATE REVISE have none"
+        )
+    if isinstance(window, Landmark) and isinstance(under(node), WindowAggregate):
+        raise PlanError(
+            "a landmark window over the results of another window has no operator: use a window with an end"
+        )
+
+
+def _check_options(node: Node, window: Shape, options: Options) -> None:
+    sliding = isinstance(window, (Sliding, RowSliding))
+    kind = type(window).__name__
+    for wanted, what in ((options.versioned, "EMIT EARLY and LATE REVISE"), (options.empty, "WITH EMPTY")):
+        if wanted and not sliding:
+            raise PlanError(
+                f"{what}: possible for sliding, tumbling and hopping windows and windows of rows, not {kind}"
+            )
+    if options.late == "revise" and options.keep is None:
+        raise PlanError(
+            "LATE REVISE needs to know how long results can be revised, or state would never be freed: "
+            "LATE REVISE FOR 1 HOUR, or late('revise', keep='1 hour')"
+        )
+    if options.keep is not None and options.late != "revise":
+        raise PlanError("a time to keep windows belongs to LATE REVISE only")
+    if options.empty and options.versioned:
+        raise PlanError("WITH EMPTY together with EMIT EARLY or LATE REVISE has no operator: use one of them")
+    numbers = isinstance(window, (RowSliding, Partitioned)) or node.schema[node.progress or ""].is_integer()
+    if not options.partial and not numbers and not getattr(window, "origin", 0):
+        raise PlanError("WITHOUT PARTIAL needs a beginning: give the window an ORIGIN")
+    if options.zone is not None and not (
+        isinstance(window, (Sliding, Landmark))
+        and isinstance(dtype := node.schema[node.progress or ""], pl.Datetime)
+        and dtype.time_zone is not None
+    ):
+        raise PlanError("TIME ZONE: possible for sliding, tumbling, hopping and landmark windows over a TIMESTAMP")
