@@ -2,6 +2,7 @@
 
 from windrow.bench.adaptwid import ADAPTWID
 from windrow.bench.agg_limit import AGG_LIMIT
+from windrow.bench.agg_skew import AGG_SKEW
 from windrow.bench.band_disorder import BAND_DISORDER
 from windrow.bench.block_disorder import BLOCK_DISORDER
 from windrow.bench.experiment import Experiment, Outcome
@@ -9,6 +10,7 @@ from windrow.bench.growth import GROWTH
 from windrow.bench.panes import PANES
 from windrow.bench.slide_by_tuple import SLIDE_BY_TUPLE
 from windrow.bench.spark_sliding import SPARK_SLIDING
+from windrow.bench.union_skew import UNION_SKEW
 from windrow.bench.wid_vs_buffering import WID_VS_BUFFERING
 from windrow.bench.window_types import WINDOW_TYPES
 
@@ -25,6 +27,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         PANES,
         ADAPTWID,
         SLIDE_BY_TUPLE,
+        UNION_SKEW,
+        AGG_SKEW,
     )
 }
 
