@@ -12,7 +12,8 @@ from windrow.testing import oracle
 
 HERE = Path(__file__).parent
 QUERIES = {file.stem: file.read_text() for file in sorted(HERE.glob("Q*.sql"))}
-PACKETS = {"Main": 1050, "M": 300, "Main1": 300, "Main2": 300, "Control": 12, "packets": 300, "M1": 300}
+PACKETS = {"Main": 1050, "M": 300, "packets": 300, "M1": 300, "M2": 300, "C": 12}
+PACKETS |= {"Main1": 300, "Main2": 300, "Control": 12}
 BEGIN, SPAN, SLACK = datetime(2024, 1, 1, 10), 600, 20  # seconds
 IN_MINUTES = {"Q2-1"}  # here ts is an integer that counts minutes
 

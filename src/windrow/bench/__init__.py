@@ -2,6 +2,7 @@
 
 from windrow.bench.adaptwid import ADAPTWID
 from windrow.bench.agg_limit import AGG_LIMIT
+from windrow.bench.agg_skew import AGG_SKEW
 from windrow.bench.band_disorder import BAND_DISORDER
 from windrow.bench.block_disorder import BLOCK_DISORDER
 from windrow.bench.experiment import Experiment, Outcome
@@ -10,6 +11,7 @@ from windrow.bench.growth import GROWTH
 from windrow.bench.panes import PANES
 from windrow.bench.slide_by_tuple import SLIDE_BY_TUPLE
 from windrow.bench.spark_sliding import SPARK_SLIDING
+from windrow.bench.union_skew import UNION_SKEW
 from windrow.bench.wid_vs_buffering import WID_VS_BUFFERING
 from windrow.bench.window_types import WINDOW_TYPES
 
@@ -27,6 +29,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         ADAPTWID,
         SLIDE_BY_TUPLE,
         FLUSH,
+        UNION_SKEW,
+        AGG_SKEW,
     )
 }
 
