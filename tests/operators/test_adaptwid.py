@@ -273,7 +273,8 @@ def stalled(inputs, lag):
         if now == 29:
             assert operator.eager().collect().height > 0
         low = now if now < 30 else max(29, now - lag)
-        operator.on_punctuation(0, feed.on_punctuation(0, Punctuation(low))[0])
+        for promise in feed.on_punctuation(0, Punctuation(low)):
+            operator.on_punctuation(0, promise)
     return operator.eager() is not None and operator.eager().collect().height > 0
 
 
@@ -288,9 +289,9 @@ def test_a_source_that_lags_makes_rows_the_cheaper_way():
 @pytest.mark.parametrize("name", SMALL)
 def test_skewed_groups_take_no_more_than_the_smaller_of_eager_and_lazy(query, name):
     steps = arrivals(query, SMALL[name], rows=4000, windows=2)
-    feed = Bucket(query.window)
     taken = {
-        way: drive(feed, query.operator(way), steps, sizes=True) for way in ("eager", "lazy", "adapt", "adaptpaned")
+        way: drive(Bucket(query.window), query.operator(way), steps, sizes=True)
+        for way in ("eager", "lazy", "adapt", "adaptpaned")
     }
     least = min(taken["eager"].bytes, taken["lazy"].bytes)
     assert taken["adapt"].bytes <= 1.05 * least

@@ -107,10 +107,9 @@ def arrivals(query: Query, small: float, rows: int, windows: int) -> list[Step]:
 
 def measured(query: Query, way: str, steps: Sequence[Step], runs: int) -> Cost:
     """One run for the memory, and the fastest of some for the time."""
-    feed = Bucket(query.window)
-    cost = drive(feed, query.operator(way), steps, sizes=True)
+    cost = drive(Bucket(query.window), query.operator(way), steps, sizes=True)
     for _ in range(runs - 1):
-        again = drive(feed, query.operator(way), steps)
+        again = drive(Bucket(query.window), query.operator(way), steps)
         if again.seconds < cost.seconds:
             again.bytes, cost = cost.bytes, again
     return cost
