@@ -53,7 +53,7 @@ def test_each_row_once_beside_a_set_with_restarts(steps):
 ROWS = st.lists(st.fixed_dictionaries({"t": st.integers(0, 9), "k": st.sampled_from(["a", "b", None])}), max_size=30)
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(deadline=None, derandomize=True, max_examples=12)
 @given(ROWS, ROWS, st.integers(0, 99))
 def test_distinct_queries_give_what_they_mean(left, right, seed):
     schema = {"t": pl.Int64(), "k": pl.String()}

@@ -23,6 +23,8 @@ SLACK = st.sampled_from([0, 9, 100])
 @given(window=WINDOWS, rows=ROWS, groups=GROUPS, seed=st.integers(0, 9), slack=SLACK)
 def test_every_kind_of_state_equals_the_oracle(window, rows, groups, seed, slack, using):
     few = {"med": wr.median("q"), "w": wr.max("w"), "n": wr.count()}
+    if using == "two-level":  # its table holds numbers only
+        few = {"v": wr.var("q"), "hi": wr.max("f"), "n": wr.count()}
     check_replay(lambda s: s.window(*window, using=using), rows, groups, seed, slack, few)
 
 

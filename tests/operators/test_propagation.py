@@ -50,7 +50,7 @@ from windrow.operators.rules import RowSlack
 from windrow.progress import END, START, Punctuation
 from windrow.windows import Landmark, Session, SlideByTuple, Sliding
 
-CHECK = settings(deadline=None, derandomize=True, max_examples=20)
+CHECK = settings(deadline=None, derandomize=True, max_examples=8)
 COUNT = Partials([make("count", "n", None, pl.Int64())])
 BOUND = pl.Int64()
 SLIDING = Sliding(10, 4, 1)

@@ -79,7 +79,7 @@ def test_promises_are_those_of_the_expression_and_none_comes_twice(text, promise
 ROWS = st.lists(st.fixed_dictionaries({"t": st.integers(0, 60), "x": st.integers(0, 2)}), max_size=25)
 
 
-@settings(deadline=None, derandomize=True, max_examples=30)
+@settings(deadline=None, derandomize=True, max_examples=12)
 @given(ROWS, st.integers(0, 99))
 def test_windows_over_a_computed_attribute_give_what_they_mean(rows, seed):
     s = wr.stream(pl.DataFrame(rows, schema={"t": pl.Int64, "x": pl.Int64}), "t", slack=5, name="s")

@@ -109,7 +109,7 @@ ROWS = st.lists(
 )
 
 
-@settings(deadline=None, derandomize=True, max_examples=15)
+@settings(deadline=None, derandomize=True, max_examples=8)
 @given(ROWS, ROWS, st.integers(0, 99))
 def test_whole_queries_in_order_give_what_they_mean(left, right, seed):
     schema = {"t": pl.Int64(), "k": pl.String(), "x": pl.Int64()}

@@ -12,7 +12,7 @@ from windrow.testing import compare, oracle
 
 pytestmark = pytest.mark.spark
 LINKS = ("a", "b", "c")
-FILES = 4
+FILES = 3
 
 
 def frame(link, number):
@@ -98,7 +98,7 @@ def test_row_queries_stream_over_a_restart_what_one_process_lets_out(spark, tmp_
         for counter in ("rows_in", "rows_late", "rows_bad"):
             counted = sum(p.observedMetrics["windrow"][counter] for p in [*first[name], *second[name]])
             assert counted == run.counts[counter], (name, counter)
-    assert sum(p.observedMetrics["windrow"]["rows_bad"] for p in [*first["ways"], *second["ways"]]) > 10
+    assert sum(p.observedMetrics["windrow"]["rows_bad"] for p in [*first["ways"], *second["ways"]]) > 5
 
 
 def test_row_queries_as_a_batch_give_what_they_mean_and_orders_hold(spark, tmp_path):
