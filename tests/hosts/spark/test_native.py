@@ -81,3 +81,13 @@ def test_whatever_could_differ_runs_by_our_operators(spark, shape):
     s = wr.stream(to_dataframe(spark, rows().drop("ts")), progress="t", name="s")
     query = shape(s)
     assert not applies(query.plan(), {n: s.data for n, s in query.sources.items()})
+
+
+def test_rows_from_a_clock_far_ahead_are_left_to_our_operators(spark):
+    """Spark's own aggregation knows no bad rows."""
+    stamps = [EPOCH, EPOCH + dt.timedelta(hours=5)]
+    here = pl.DataFrame({"ts": stamps, "came": [EPOCH, EPOCH]}).cast(pl.Datetime("us", "UTC"))
+    data = to_dataframe(spark, here)
+    counted = wr.stream(data, "ts", arrival="came", ahead="1 hour", name="s").window("1 minute").agg(n=wr.count())
+    assert not applies(counted.plan(), {"s": data})
+    assert counted.collect().height == 1
