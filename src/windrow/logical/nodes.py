@@ -85,12 +85,10 @@ class Scan:
         return self.source.attribute
 
 
-@dataclass(frozen=True)
-class Filter:
-    """The rows for which ``predicate`` is true."""
+class _Passing:
+    """A node whose rows are rows of its input."""
 
     input: Node
-    predicate: exp.Expr
 
     @property
     def schema(self) -> dict[str, pl.DataType]:
@@ -99,6 +97,14 @@ class Filter:
     @property
     def progress(self) -> str | None:
         return self.input.progress
+
+
+@dataclass(frozen=True)
+class Filter(_Passing):
+    """The rows for which ``predicate`` is true."""
+
+    input: Node
+    predicate: exp.Expr
 
 
 @dataclass(frozen=True)
@@ -206,20 +212,12 @@ class WindowAggregate:
 
 
 @dataclass(frozen=True)
-class Top:
+class Top(_Passing):
     """The first ``limit`` rows of each window in an order of expressions, each descending or not."""
 
     input: Node
     order: tuple[tuple[exp.Expr, bool], ...]
     limit: int
-
-    @property
-    def schema(self) -> dict[str, pl.DataType]:
-        return self.input.schema
-
-    @property
-    def progress(self) -> str | None:
-        return self.input.progress
 
 
 @dataclass(frozen=True)
@@ -263,34 +261,18 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Distinct:
+class Distinct(_Passing):
     """Each row once."""
 
     input: Node
 
-    @property
-    def schema(self) -> dict[str, pl.DataType]:
-        return self.input.schema
-
-    @property
-    def progress(self) -> str | None:
-        return self.input.progress
-
 
 @dataclass(frozen=True)
-class Ordered:
+class Ordered(_Passing):
     """All rows in the order of the progressing attribute, and where that is the same, of more expressions."""
 
     input: Node
     order: tuple[tuple[exp.Expr, bool], ...] = ()
-
-    @property
-    def schema(self) -> dict[str, pl.DataType]:
-        return self.input.schema
-
-    @property
-    def progress(self) -> str | None:
-        return self.input.progress
 
 
 @dataclass(frozen=True)

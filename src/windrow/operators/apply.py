@@ -82,7 +82,7 @@ class Apply(Rolling):
         """The values; where a call fails, of each half by itself, down to the row that it fails for."""
         try:
             return self.function.of(batch)
-        except Exception as error:
+        except Exception as error:  # a user's function, which may raise anything: the row says what
             if batch.height == 1:
                 reasons[first] = f"{self.function.name} failed: {type(error).__name__}: {error}"
                 return pl.Series([None], dtype=self.function.returns)
@@ -106,7 +106,7 @@ class Apply(Rolling):
     def _promised(self, at: Batch) -> int | None:
         try:
             value = self.function.of(at).alias("t").to_frame()
-        except Exception as error:
+        except Exception as error:  # a promise is no row that could be set aside
             raise ResultError(
                 f"{self.function.name} failed for the promise {at.item()}: {type(error).__name__}: {error}. It is "
                 "monotone, so it must have a value for every value of the progressing attribute"

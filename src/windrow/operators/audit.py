@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import polars as pl
 
-from windrow.operators.meld import group_of, promises_frame, promises_of
-from windrow.operators.operator import Batch, Changes, Item, Side, State, Stateless
-from windrow.progress import Promises, Punctuation
+from windrow.operators.meld import group_of
+from windrow.operators.operator import Batch, Item, Side
+from windrow.operators.promised import Promised
+from windrow.progress import Punctuation
 
 GROUP, SAID = "group", "said"
 
 
-class Audit(Stateless):
+class Audit(Promised):
     """Takes what the markers of all parts said since the last call: a group as text or NULL, and a value.
 
     Among them there is no order, so each is held against what was promised before; inside a part Punctuate counts.
@@ -21,34 +22,13 @@ class Audit(Stateless):
     ([], 1)
     """
 
-    def __init__(self) -> None:
-        self.promises = Promises()
-        self._saved = True
-
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         said = [(None if g is None else group_of(g), tuple(v)) for g, v in _by_group(batch).rows()]
         told = [Punctuation(values[-1], group, values) for group, values in said]
         count = sum(self.promises.backwards(promise) for promise in told)
         for promise in told:
-            self._saved &= not self.promises.give(promise)
+            self.give(promise)
         return [Side("ignored", count)] if count else []
-
-    def snapshot(self) -> State:
-        return {"promised": promises_frame([(0, self.promises)])}
-
-    def changes(self) -> Changes:
-        if self._saved:
-            return {}
-        self._saved = True
-        return dict(self.snapshot())
-
-    def restore(self, state: State) -> None:
-        told = state.get("promised")
-        self.promises = promises_of(told).get(0, Promises()) if told is not None else Promises()
-        self._saved = True
-
-    def state_bytes(self) -> int:
-        return 64 * len(self.promises.groups)
 
 
 def marks_frame(marks: dict[str | None, list[int]]) -> Batch:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import polars as pl
 
 from windrow.operators.operator import PROGRESS, Batch, Item, Rolling
@@ -17,7 +15,7 @@ def on_window_ids(window: Sliding, promise: Punctuation) -> Punctuation:
     """The same promise about window ids: every later row lies only in windows with at least this id."""
     if promise.value == END:
         return promise
-    return replace(promise, value=window.closed_below(promise.value))
+    return Punctuation(window.closed_below(promise.value), promise.group)
 
 
 class Bucket(Rolling):

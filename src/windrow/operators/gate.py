@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 
 from windrow.operators.clock import Bounds
-from windrow.operators.meld import promises_frame, promises_of
-from windrow.operators.operator import PROGRESS, Batch, Changes, Item, Side, State
+from windrow.operators.operator import PROGRESS, Batch, Item, Side
 from windrow.operators.options import Options
+from windrow.operators.promised import Promised
 from windrow.operators.released import LATE_BY, LATE_ROWS, WINDOW_END, WINDOW_START, WINDOWS, clipped
 from windrow.operators.sourced import SOURCE, below
-from windrow.progress import END, START, Promises, Punctuation
+from windrow.progress import END, Punctuation
 from windrow.windows import Landmark, Partitioned, Session, SlideByTuple, Sliding
 from windrow.windows.tuples import Ints
 
@@ -19,17 +19,16 @@ ROW = "@row"  # the whole row, as a struct
 Shape = Sliding | Landmark | Partitioned | SlideByTuple | Session
 
 
-class Gate:
+class Gate(Promised):
     """Stands before the aggregation of a query with the policy "side", in the same place: it sees the same rows and
     promises, so that both agree on what is late. Under generous slack a late row that has open windows goes on, too.
     """
 
     def __init__(self, window: Shape, dtype: pl.DataType, options: Options) -> None:
+        super().__init__()
         self.window = window
         self.bounds = Bounds(dtype, options.zone)
         self.generous = options.generous
-        self.promises = Promises()
-        self._told = False
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         suspects = below(batch, self.promises)  # only a row that breaks a promise can be late
@@ -93,26 +92,8 @@ class Gate:
                 return at, at + 1
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        self._told |= self.promises.give(promise)
+        self.give(promise)
         return [promise]
-
-    def on_flush(self) -> list[Item]:
-        return []
-
-    def wake_at(self) -> int | None:
-        return None
-
-    def snapshot(self) -> State:
-        return {"promises": promises_frame([(0, self.promises)])}
-
-    def changes(self) -> Changes:
-        told, self._told = self._told, False
-        return dict(self.snapshot()) if told else {}
-
-    def restore(self, state: State) -> None:
-        told = state.get("promises")
-        self.promises = promises_of(told).get(0, Promises()) if told is not None else Promises(START)
-        self._told = False
 
     def state_bytes(self) -> int:
         return 64 * (1 + len(self.promises.groups))

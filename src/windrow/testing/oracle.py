@@ -104,7 +104,7 @@ def _applied(node: Apply, frame: pl.DataFrame) -> pl.DataFrame:
     for number in range(frame.height):
         try:
             values.append(node.function.of(frame[number]).to_list()[0])
-        except Exception:
+        except Exception:  # whatever the user's function raises, the row is bad
             continue
         kept.append(number)
     return frame[kept].with_columns(pl.Series(node.column, values, dtype=node.function.returns))
