@@ -11,8 +11,9 @@ import polars as pl
 
 from windrow.bench.experiment import Experiment, Outcome
 from windrow.language import functions as wr
-from windrow.language.builder import Stream, Windowed, stream
+from windrow.language.builder import Stream, stream
 from windrow.language.functions import AggregateExpr
+from windrow.language.windowed import Windowed
 
 KEYS = 1000
 SPAN = 3600  # seconds of data, with integer seconds as progress values

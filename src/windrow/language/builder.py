@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 from sqlglot import exp
 
-from windrow.errors import DataError, PlanError, QueryError, listing
+from windrow.errors import PlanError, QueryError
 from windrow.hosts import local
 from windrow.hosts.local import Value, value
-from windrow.language import lengths, promise
-from windrow.language.functions import AggregateExpr, Udf
+from windrow.language import lengths
+from windrow.language.functions import Udf
 from windrow.language.hints import size as memory_size
 from windrow.language.lengths import Length, check_zone, length
 from windrow.language.promise import Promise
+from windrow.language.scans import bounded, numbering, scanned
+from windrow.language.windowed import Windowed
 from windrow.logical import expressions
 from windrow.logical.checked import (
-    aggregated,
     applied,
     distinct,
     filtered,
@@ -29,33 +30,25 @@ from windrow.logical.checked import (
     ranked,
     split,
     united,
-    where,
 )
-from windrow.logical.explain import span
 from windrow.logical.nodes import (
     BRANCH,
-    OF_ROWS,
-    PROGRESSING,
     WINDOW_END,
-    AggregateCall,
     Apply,
     Filter,
     Node,
     Progress,
     Project,
     Scan,
-    Shape,
     Statistics,
-    progressing,
 )
 from windrow.logical.nodes import Ordered as OrderedNode
 from windrow.logical.nodes import Together as TogetherNode
-from windrow.operators.admit import REASON, UNPARSABLE, Ahead
-from windrow.operators.entries import FlushPolicy
+from windrow.operators.admit import REASON, UNPARSABLE
 from windrow.operators.options import PLAIN, Options
 from windrow.planner import Given, Plan, plan
 from windrow.sources.files import Files, Format
-from windrow.sources.frames import normal_type, to_frame
+from windrow.sources.frames import to_frame
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
 if TYPE_CHECKING:
@@ -118,11 +111,12 @@ def stream(
     else:
         frame, misfits = to_frame(data, progress)
         schema, source = dict(frame.schema), Source(frame, False, misfits)
-    numbered = _row_num(schema, row_num, row_slack)
+    numbered = numbering(schema, row_num, row_slack)
     by = (punctuation_by,) if isinstance(punctuation_by, str) else tuple(punctuation_by)
     given = Progress(progress, None, None, parse, numbered, row_slack, by)
-    made = _stream(schema, source, given, slack, punctuation, name, statistics)
-    return made if arrival is None and ahead is None else _bounded(made, arrival, ahead)
+    scan = scanned(schema, given, slack, punctuation, name, statistics)
+    scan = scan if arrival is None and ahead is None else bounded(scan, arrival, ahead)
+    return Stream(scan, {name: source})
 
 
 def read_parquet(
@@ -169,100 +163,6 @@ def _files(kind: Format, path: str | Path, streaming: bool, max_files: int | Non
         raise QueryError(f"max_files is at least 1, not {max_files}")
     kept = length(remember, pl.Datetime("us"), "remember") // 1_000_000
     return Files(str(path), kind, (), streaming, max_files, kept).with_columns_of_first()
-
-
-def _row_num(schema: dict[str, pl.DataType], given: str | Sequence[str] | None, slack: int) -> tuple[str, ...]:
-    columns = () if given is None else (given,) if isinstance(given, str) else tuple(given)
-    if len(columns) > 2:
-        raise QueryError(f"row_num is one column, or source partition and position, not {len(columns)} columns")
-    for column in columns:
-        if column not in schema:
-            raise QueryError(f"row_num={column!r} is not a column; there are: {listing(schema)}")
-    if columns and not schema[columns[-1]].is_integer():
-        raise QueryError(f"row_num={columns[-1]!r} must be an integer, not {schema[columns[-1]]}")
-    if slack < 0 or (slack and not columns):
-        raise QueryError("row_slack is how far rows can be out of the order of row_num: zero or more, with a row_num")
-    return columns
-
-
-def _stream(
-    schema: dict[str, pl.DataType],
-    source: Source,
-    given: Progress,
-    slack: Length | None,
-    promises: str | Promise | None,
-    name: str,
-    statistics: Statistics | None = None,
-) -> Stream:
-    progress, parse = given.attribute, given.parse
-    if odd := [c for c in schema if c.startswith("@")]:
-        raise DataError(f"column names that begin with '@' are reserved: rename {listing(odd)}")
-    if progress not in schema:
-        raise QueryError(f"progress={progress!r} is not a column; there are: {listing(schema)}")
-    if parse is not None:
-        if schema[progress] != pl.String:
-            raise QueryError(f"parse={parse!r} needs a text column, and {progress!r} is of type {schema[progress]}")
-        schema = {**schema, progress: pl.Datetime("us", "UTC")}
-    dtype = schema[progress]
-    if not progressing(dtype):
-        hint = " (for timestamps in text, say parse='iso8601' or a strptime format)" if dtype == pl.String else ""
-        raise QueryError(f"progress={progress!r} must be {PROGRESSING}, not {dtype}{hint}")
-    given = _promising(given, schema, slack, promises)
-    return Stream(promising(Scan(name, tuple(schema.items()), given, statistics)), {name: source})
-
-
-def promising(scan: Scan) -> Scan:
-    """A source whose way to make promises fits its columns. Its marker is no column of the stream."""
-    schema, given = scan.schema, scan.source
-    punctuation, dtype = given.marker, scan.schema[scan.progress]
-    if punctuation is not None and punctuation not in schema:
-        raise QueryError(f"punctuation={punctuation!r} is not a column; there are: {listing(schema)}")
-    if punctuation in (*given.columns, *given.row_num):
-        raise QueryError(f"punctuation={punctuation!r} is a column of markers, and cannot have another meaning as well")
-    if given.marker_by and given.rule is not None:
-        raise QueryError(
-            "punctuation_by= says which group a marker is about, and punctuation= makes promises without any"
-        )
-    for column in given.marker_by:
-        if column not in schema:
-            raise QueryError(f"punctuation_by={column!r} is not a column; there are: {listing(schema)}")
-        kind = schema[column]
-        if not (kind.is_integer() or kind.is_temporal() or kind in (pl.String, pl.Boolean)):
-            raise QueryError(f"punctuation_by={column!r} must be text, an integer, boolean or a date, not {kind}")
-    if punctuation is not None and normal_type(schema[punctuation]) not in (pl.Null, normal_type(dtype)):
-        raise QueryError(
-            f"punctuation={punctuation!r} is of type {schema[punctuation]}, {scan.progress!r} of type {dtype}"
-        )
-    return replace(scan, columns=tuple((c, t) for c, t in schema.items() if c != punctuation))
-
-
-def _promising(
-    given: Progress, schema: dict[str, pl.DataType], slack: Length | None, promises: str | Promise | None
-) -> Progress:
-    """How far the stream is, by the one way that is given."""
-    if slack is not None and promises is not None:
-        raise QueryError("give either slack or punctuation: two sources of promises would contradict each other")
-    if slack is not None:
-        return promise.slack(slack).declare(given, schema)
-    if isinstance(promises, str):
-        return promise.markers(promises, given.marker_by).declare(given, schema)
-    return given if promises is None else promises.declare(given, schema)
-
-
-def _bounded(made: Stream, arrival: str | None, ahead: Length | None) -> Stream:
-    """The stream without rows that are too far ahead of their arrival."""
-    scan = made.node
-    assert isinstance(scan, Scan)
-    if arrival is None or ahead is None:
-        raise QueryError("arrival= and ahead= belong together: the column that says when a row came, and the bound")
-    if arrival not in scan.schema:
-        raise QueryError(f"arrival={arrival!r} is not a column; there are: {listing(scan.schema)}")
-    kind, dtype = scan.schema[arrival], scan.schema[scan.progress]
-    if type(kind) is not type(dtype) and not (kind.is_integer() and dtype.is_integer()):
-        raise QueryError(f"arrival={arrival!r} is of type {kind}, {scan.progress!r} of type {dtype}")
-    most = length(ahead, dtype, "ahead", zero=True)
-    bound = Ahead(arrival, most, kind, span(most, dtype))
-    return replace(made, node=replace(scan, source=replace(scan.source, ahead=bound)))
 
 
 def _is_spark(data: Any) -> bool:
@@ -620,80 +520,3 @@ def _sample(data: Any) -> pl.DataFrame | None:
 
 def _zoned(zone: str | None) -> Options:
     return PLAIN if zone is None else Options(zone=check_zone(zone))
-
-
-@dataclass(frozen=True)
-class Windowed:
-    """A stream with a window on it, waiting for groups or aggregates."""
-
-    stream: Stream
-    shape: Shape
-    using: str | None = None
-    keys: tuple[tuple[str, exp.Expr], ...] = ()
-    options: Options = PLAIN
-    parts: tuple[str, ...] = ()
-    memory: int | None = None
-    flush: FlushPolicy | None = None
-
-    def group_by(self, *columns: str, **named: str) -> Windowed:
-        """Group by columns, or by SQL expressions given by keyword."""
-        items = {**{c: c for c in columns}, **named}
-        parts = tuple(k for k in self.keys if k[0] in self.parts and k[0] not in items)
-        return replace(self, keys=(*parts, *((n, self.stream._resolved(text)) for n, text in items.items())))
-
-    def late(self, policy: str, *, generous: bool = False, keep: Length | None = None) -> Windowed:
-        """What happens to late rows: "drop", "error", "side", or "revise" for as long as ``keep`` after the window.
-
-        ``generous``: a late row still counts in those of its windows that are open.
-        """
-        held = None if keep is None else self._length(keep, "keep")
-        options = replace(self.options, late=lengths.policy(policy), generous=generous, keep=held)
-        return replace(self, options=options)
-
-    def emit_early(self, every: Length) -> Windowed:
-        """Results of open windows as well, each time the stream has advanced by ``every``, with version and status."""
-        return replace(self, options=replace(self.options, early=self._length(every, "every")))
-
-    def with_empty(self) -> Windowed:
-        """A result for every window of a group from its first one on, also where it has no rows."""
-        return replace(self, options=replace(self.options, empty=True))
-
-    def without_partial(self) -> Windowed:
-        """No results of windows that begin before the origin, or the first row."""
-        return replace(self, options=replace(self.options, partial=False))
-
-    def _length(self, given: Length, what: str) -> int:
-        by_rows = isinstance(self.shape, (RowSliding, Partitioned))
-        return length(given, pl.Int64() if by_rows else self.stream._progressing(), what)
-
-    def agg(self, **aggregates: AggregateExpr) -> Stream:
-        """The aggregates of each window and group. Output: the keys, window_start, window_end, the aggregates.
-
-        >>> from windrow.language.functions import count
-        >>> rows = [{"t": 0, "k": "a"}, {"t": 3, "k": "b"}]
-        >>> stream(rows, progress="t").window(range=4, slide=2).group_by("k").agg(n=count()).collect().rows()
-        [('a', -2, 2, 1), ('a', 0, 4, 1), ('b', 0, 4, 1), ('b', 2, 6, 1)]
-        """
-        calls = tuple(self._call(name, aggregate) for name, aggregate in aggregates.items())
-        node = aggregated(
-            self.stream.node,
-            self.shape,
-            self.keys,
-            calls,
-            self.using,
-            options=self.options,
-            parts=self.parts,
-            memory=self.memory,
-            flush=self.flush,
-        )
-        return replace(self.stream, node=node)
-
-    def _call(self, name: str, aggregate: AggregateExpr) -> AggregateCall:
-        if not isinstance(aggregate, AggregateExpr):
-            raise QueryError(f"{name}={aggregate!r} is not an aggregate: write {name}=wr.count(), wr.max('x') ..")
-        argument = None if aggregate.argument is None else self.stream._resolved(aggregate.argument)
-        if aggregate.condition is not None:
-            argument = where(argument, self.stream._resolved(aggregate.condition))
-        of_values = (1,) if aggregate.condition is not None and aggregate.function in OF_ROWS else ()
-        parameters = (*aggregate.parameters, *of_values)
-        return AggregateCall(name, aggregate.function, argument, parameters, aggregate.user)

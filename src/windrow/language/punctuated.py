@@ -16,10 +16,10 @@ from sqlglot import exp
 
 from windrow.errors import QueryError, listing, underline
 from windrow.language import promise
-from windrow.language.builder import promising
 from windrow.language.dialect import PunctuatedBy, Windrow, WindrowParser
 from windrow.language.lengths import length
 from windrow.language.promise import Promise
+from windrow.language.scans import promising
 from windrow.logical.explain import promises_text
 from windrow.logical.expressions import fail
 from windrow.logical.nodes import Progress, Scan
