@@ -98,8 +98,9 @@ def stream(
     clock gone wrong, is a bad row and closes nothing. ``statistics``: what is known of the stream, for the optimizer;
     rows that are here, and files, are measured.
 
+    >>> import windrow as wr
     >>> s = stream([{"t": 1, "x": 5}, {"t": 2, "x": 6}], progress="t")
-    >>> s.window(range=2).agg(total=AggregateExpr("sum", "x")).collect().rows()
+    >>> s.window(range=2).agg(total=wr.sum("x")).collect().rows()
     [(0, 2, 5), (2, 4, 6)]
     """
     if isinstance(data, Files):
@@ -135,11 +136,12 @@ def read_parquet(
     ``remember``: how much older than the newest file a file can turn up. ``options`` are those of :func:`stream`. A
     torn or foreign file is set aside: it counts in ``files_bad`` and is in ``bad_rows()``.
 
+    >>> import windrow as wr
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
     >>> pl.DataFrame({"t": [1, 2, 5], "x": [3, 4, 5]}).write_parquet(f"{folder}/1.parquet")
     >>> packets = read_parquet(folder, progress="t")
-    >>> packets.window(range=4).agg(total=AggregateExpr("sum", "x")).collect().rows()
+    >>> packets.window(range=4).agg(total=wr.sum("x")).collect().rows()
     [(0, 4, 7), (4, 8, 5)]
     """
     return stream(_files("parquet", path, streaming, max_files, remember), progress, **options)
@@ -312,8 +314,9 @@ class Stream:
     def landmark(self, slide: Length, *, origin: Value | None = None, time_zone: str | None = None) -> Windowed:
         """Windows from the beginning of the stream, a longer one every ``slide``.
 
+        >>> import windrow as wr
         >>> rows = [{"t": 1, "x": 5}, {"t": 12, "x": 7}]
-        >>> stream(rows, progress="t").landmark(10).agg(total=AggregateExpr("sum", "x")).collect().rows()
+        >>> stream(rows, progress="t").landmark(10).agg(total=wr.sum("x")).collect().rows()
         [(None, 10, 5), (None, 20, 12)]
         """
         dtype = self._progressing()
@@ -332,9 +335,10 @@ class Stream:
 
         ``using`` forces a physical algorithm, as for ``window``; partitions have only one.
 
+        >>> import windrow as wr
         >>> rows = [{"t": 9, "n": 0}, {"t": 7, "n": 1}, {"t": 8, "n": 2}]
         >>> numbered = stream(rows, progress="t", row_num="n")
-        >>> numbered.rows(2, 1).agg(latest=AggregateExpr("max", "t")).collect().rows()
+        >>> numbered.rows(2, 1).agg(latest=wr.max("t")).collect().rows()
         [(-1, 1, 9), (0, 2, 9), (1, 3, 8), (2, 4, 8)]
         """
         size = length(range, pl.Int64(), "range")
@@ -358,8 +362,9 @@ class Stream:
 
         ``using`` forces a physical algorithm: "blocks", "bins" or "buffering".
 
+        >>> import windrow as wr
         >>> rows = [{"t": 1}, {"t": 3}, {"t": 9}]
-        >>> stream(rows, progress="t").each_row(5).agg(n=AggregateExpr("count")).collect().rows()
+        >>> stream(rows, progress="t").each_row(5).agg(n=wr.count()).collect().rows()
         [(-4, 1, 1), (-2, 3, 2), (4, 9, 1)]
         """
         shape = SlideByTuple(length(range, self._progressing(), "range"), length(every, pl.Int64(), "every"), by)
@@ -369,8 +374,9 @@ class Stream:
     def session(self, gap: Length) -> Windowed:
         """Runs of a group's rows with less than ``gap`` between them.
 
+        >>> import windrow as wr
         >>> rows = [{"t": 1}, {"t": 3}, {"t": 9}]
-        >>> stream(rows, progress="t").session(5).agg(n=AggregateExpr("count")).collect().rows()
+        >>> stream(rows, progress="t").session(5).agg(n=wr.count()).collect().rows()
         [(1, 8, 2), (9, 14, 1)]
         """
         return Windowed(self, Session(length(gap, self._progressing(), "gap")))
