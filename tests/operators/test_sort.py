@@ -148,3 +148,27 @@ def test_explain_takes_declared_rates_where_nothing_can_be_measured():
     declared = wr.stream([{"t": 1, "x": 1}], "t", slack=7, name="a", statistics=wr.Statistics(rate=3.0))
     assert "memory: about 21 rows or 336 bytes" in declared.order_by("t").explain()
     assert "their rate is not known" in wr.stream([{"t": 1}], "t", slack=7).order_by("t").explain()
+
+
+def test_collected_rows_keep_the_order_that_the_query_says():
+    rows = [{"t": 2, "x": 1}, {"t": 1, "x": 5}, {"t": 1, "x": 7}, {"t": 2, "x": 3}]
+    s = wr.stream(rows, "t")
+    assert s.order_by("t", "x DESC").collect().rows() == [(1, 7), (1, 5), (2, 3), (2, 1)]
+    windows = s.window(1).group_by("x").agg(n=wr.count()).order_by("window_end", "x DESC")
+    assert windows.collect()["x"].to_list() == [7, 5, 3, 1]
+    assert windows.select("x", "window_end").collect()["x"].to_list() == [7, 5, 3, 1]
+
+
+def test_an_in_order_plan_obeys_the_late_policy_of_its_window():
+    s = wr.stream(pl.DataFrame(schema={"t": pl.Int64}), "t", slack=0, name="s")
+    for policy in ("drop", "error"):
+        run = s.window(10, using="iop").late(policy).agg(n=wr.count()).run()
+        run.push("s", [{"t": 7}])
+        if policy == "drop":
+            assert run.push("s", [{"t": 5}]).counts["rows_late"] == 1, "in an open window, but out of order"
+        else:
+            with pytest.raises(wr.LateError, match="the first is 2 late"):
+                run.push("s", [{"t": 5}])
+    for refused in (s.window(10, using="iop").late("side"), s.window(10, using="iop").emit_early(5)):
+        with pytest.raises(wr.PlanError, match="using='iop'"):
+            refused.agg(n=wr.count()).plan()
