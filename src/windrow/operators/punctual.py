@@ -27,9 +27,11 @@ class Punctual:
             return batch, []
         rows = batch.filter(late)
         if self.late == "error":
+            first = {name: value for name, value in rows.row(0, named=True).items() if not name.startswith("@")}
             raise LateError(
                 f"{rows.height} rows came after a promise that no more would come below {self.promised}, the first is "
-                f"{self.promised - int(rows[PROGRESS][0])} late: {rows.select(pl.exclude('^@.*$')).row(0, named=True)}"
+                f"{self.promised - int(rows[PROGRESS][0])} late{f': {first}' if first else ''}. Give the source more "
+                "slack, or choose the policy drop"
             )
         known = rows.select(
             pl.exclude("^@.*$"),
