@@ -224,6 +224,8 @@ class Stream:
         for name, given in columns.items():
             if isinstance(given, Udf):
                 found = replace(found, node=applied(found.node, name, given.function))
+            elif not isinstance(given, str):
+                raise QueryError(f"{name}={given!r} is neither a SQL expression nor a wr.udf(..)")
             else:
                 kept = {c: f"`{c.replace('`', '``')}`" for c in found.node.schema}
                 found = found.select(**{**kept, name: given})

@@ -50,7 +50,7 @@ def chosen(node: WindowAggregate, aggregates: Partials, inputs: Sequence[Pipelin
     assert isinstance(window, Sliding)
     if node.using is not None and node.using not in ALGORITHMS:
         raise PlanError(
-            f"there is no algorithm {node.using!r} for window aggregation; there are: {', '.join(ALGORITHMS)}"
+            f"there is no algorithm {node.using!r} for window aggregation; there are: {', '.join(ALGORITHMS)}, iop"
         )
     _check_two_levels(node, aggregates)
     refused = _refused(node)
