@@ -7,7 +7,7 @@ busiest = wr.sql(
     """
     SELECT max(total) AS busiest_minute, sum(total) AS total
     FROM (SELECT sum(bytes) AS total FROM packets [RANGE 60, SLIDE 60, WA second])
-    [RANGE 600, SLIDE 600, WA window_end]
+    [RANGE 600, SLIDE 600]
     """,
     packets=packets,
 )

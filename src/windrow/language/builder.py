@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 from sqlglot import exp
 
-from windrow.errors import PlanError, QueryError
+from windrow.errors import PlanError, QueryError, listing
 from windrow.hosts import local
 from windrow.hosts.local import Value, value
 from windrow.language import lengths
@@ -24,12 +24,15 @@ from windrow.language.windowed import Windowed
 from windrow.logical import expressions
 from windrow.logical.checked import (
     applied,
+    attribute,
     distinct,
     filtered,
+    on_value,
     ordered,
     ranked,
     split,
     united,
+    with_window_time,
 )
 from windrow.logical.nodes import (
     BRANCH,
@@ -248,7 +251,7 @@ class Stream:
         """
         if self.node.progress is None:
             raise PlanError("split() needs the progressing column: select it")
-        scan = Scan(BRANCH, tuple(self.node.schema.items()), Progress(self.node.progress))
+        scan = Scan(BRANCH, tuple(self.node.schema.items()), Progress(self.node.progress, lead=self.node.lead))
         ways = [replace(self, node=scan) if way is None else way(replace(self, node=scan)) for way in (then, otherwise)]
         node = split(self.node, self._resolved(condition), ways[0].node, ways[1].node, condition)
         return replace(self, node=node)
@@ -290,6 +293,7 @@ class Stream:
         range: Length,
         slide: Length | None = None,
         *,
+        on: str | None = None,
         origin: Value | None = None,
         time_zone: str | None = None,
         using: str | None = None,
@@ -298,12 +302,14 @@ class Stream:
     ) -> Windowed:
         """Windows of length ``range``, a new one every ``slide`` (default: tumbling, every ``range``).
 
-        Windows end at ``origin`` plus multiples of ``slide``; the origin is the start of 1970, UTC, unless given. With
-        a ``time_zone`` they follow its wall clock, so that days begin at midnight there. ``using`` forces a physical
-        algorithm: "paned", "wid", "buffering", "adaptwid" or "adaptpaned"; else the optimizer takes the fastest one, of
-        those whose state it expects to fit into ``memory`` ("64 MB"), if that is given. "two-level" has a table of that
-        size before the panes; its old entries leave it by ``flush``: "at once", "slow" or "lazy". "iop" puts all rows
-        in order first, from the sources up to this window: for comparison.
+        They are over the progressing column; over the results of other windows that is ``window_time``, their last
+        instant, so that rolling up in steps equals doing it at once. ``on`` names another column that progresses, such
+        as ``window_end``, by its value. Windows end at ``origin`` plus multiples of ``slide``; the origin is the start
+        of 1970, UTC, unless given. With a ``time_zone`` they follow its wall clock, so that days begin at midnight
+        there. ``using`` forces a physical algorithm: "paned", "wid", "buffering", "adaptwid" or "adaptpaned"; else the
+        optimizer takes the fastest one, of those whose state it expects to fit into ``memory`` ("64 MB"), if that is
+        given. "two-level" has a table of that size before the panes; its old entries leave it by ``flush``: "at once",
+        "slow" or "lazy". "iop" puts all rows in order first, from the sources up to this window: for comparison.
         """
         dtype = self._progressing()
         size = length(range, dtype, "range")
@@ -311,10 +317,12 @@ class Stream:
         shape = Sliding(size, step, 0 if origin is None else value(origin, dtype, "origin"))
         limit = None if memory is None else memory_size(memory)
         policy = None if flush is None else lengths.flush(flush)
-        return Windowed(self, shape, using, options=_zoned(time_zone), memory=limit, flush=policy)
+        return Windowed(self._over(on), shape, using, options=_zoned(time_zone), memory=limit, flush=policy)
 
-    def landmark(self, slide: Length, *, origin: Value | None = None, time_zone: str | None = None) -> Windowed:
-        """Windows from the beginning of the stream, a longer one every ``slide``.
+    def landmark(
+        self, slide: Length, *, on: str | None = None, origin: Value | None = None, time_zone: str | None = None
+    ) -> Windowed:
+        """Windows from the beginning of the stream, a longer one every ``slide``; ``on`` as for ``window``.
 
         >>> import windrow as wr
         >>> rows = [{"t": 1, "x": 5}, {"t": 12, "x": 7}]
@@ -323,7 +331,7 @@ class Stream:
         """
         dtype = self._progressing()
         shape = Landmark(length(slide, dtype, "slide"), 0 if origin is None else value(origin, dtype, "origin"))
-        return Windowed(self, shape, options=_zoned(time_zone))
+        return Windowed(self._over(on), shape, options=_zoned(time_zone))
 
     def rows(
         self,
@@ -356,13 +364,14 @@ class Stream:
         range: Length,
         every: int = 1,
         *,
+        on: str | None = None,
         by: Literal["rank", "row_num"] = "rank",
         partition_by: str | Sequence[str] = (),
         using: str | None = None,
     ) -> Windowed:
         """A window of length ``range`` back from every ``every``-th row, by rank of the progress value or by arrival.
 
-        ``using`` forces a physical algorithm: "blocks", "bins" or "buffering".
+        ``using`` forces a physical algorithm: "blocks", "bins" or "buffering"; ``on`` is as for ``window``.
 
         >>> import windrow as wr
         >>> rows = [{"t": 1}, {"t": 3}, {"t": 9}]
@@ -371,21 +380,33 @@ class Stream:
         """
         shape = SlideByTuple(length(range, self._progressing(), "range"), length(every, pl.Int64(), "every"), by)
         parts = self._keys([partition_by] if isinstance(partition_by, str) else partition_by)
-        return Windowed(self, shape, using, keys=parts, parts=tuple(n for n, _ in parts))
+        return Windowed(self._over(on), shape, using, keys=parts, parts=tuple(n for n, _ in parts))
 
-    def session(self, gap: Length) -> Windowed:
-        """Runs of a group's rows with less than ``gap`` between them.
+    def session(self, gap: Length, *, on: str | None = None) -> Windowed:
+        """Runs of a group's rows with less than ``gap`` between them; ``on`` as for ``window``.
 
         >>> import windrow as wr
         >>> rows = [{"t": 1}, {"t": 3}, {"t": 9}]
         >>> stream(rows, progress="t").session(5).agg(n=wr.count()).collect().rows()
         [(1, 8, 2), (9, 14, 1)]
         """
-        return Windowed(self, Session(length(gap, self._progressing(), "gap")))
+        return Windowed(self._over(on), Session(length(gap, self._progressing(), "gap")))
 
     def top(self, limit: int, by: str, *, descending: bool = True) -> Stream:
         """The first ``limit`` rows of each window in the order of a SQL expression, the greatest first."""
         return replace(self, node=ranked(self.node, ((self._resolved(by), descending),), limit))
+
+    def _over(self, on: str | None) -> Stream:
+        """The stream, progressing on the value of a column that is named."""
+        if on is None:
+            return self
+        name = attribute(self.node, on)
+        if name is None:
+            raise QueryError(
+                f"on={on!r} is not a column that the stream progresses on, so windows over it would never close; "
+                f"available: {listing(self.node.times)}"
+            )
+        return replace(self, node=on_value(self.node, name)) if name in self.node.times else self
 
     def _progressing(self) -> pl.DataType:
         if self.node.progress is None:
@@ -399,7 +420,7 @@ class Stream:
         return tuple((n, self._resolved(n)) for n in columns)
 
     def _resolved(self, text: str) -> exp.Expr:
-        return expressions.resolve(expressions.parse(text), self.node.schema, text)
+        return expressions.resolve(with_window_time(expressions.parse(text), self.node), self.node.schema, text)
 
     # -- running -----------------------------------------------------------------------------------------------
     def plan(self) -> Plan:

@@ -9,8 +9,9 @@ from windrow.errors import QueryError, listing
 from windrow.hosts.local import value
 from windrow.language.dialect import WindowClause, WindowLength
 from windrow.language.lengths import check_zone, length, policy
+from windrow.logical.checked import attribute, on_value
 from windrow.logical.expressions import fail, visible
-from windrow.logical.nodes import PROGRESSING, Node, Shape, arrival, progressing
+from windrow.logical.nodes import PROGRESSING, WINDOW_TIME, Node, Shape, arrival, progressing
 from windrow.operators.options import Options
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
@@ -27,6 +28,13 @@ POSSIBLE = (
 def shape(clause: WindowClause, node: Node, sql: str) -> Shape:
     """The window of a clause over a stream; every refusal underlines the parameter at fault."""
     return _Clause(clause, node, sql).shape()
+
+
+def over(clause: WindowClause, node: Node) -> Node:
+    """The input, progressing on the value of the column that the clause names."""
+    given = clause.args.get("wa") or clause.args.get("rattr")
+    name = None if given is None else attribute(node, given.name)
+    return on_value(node, name) if name is not None and name in node.times else node
 
 
 def parts(clause: WindowClause, node: Node, sql: str) -> list[exp.Expr]:
@@ -192,7 +200,7 @@ class _Clause:
         progress, schema = self.node.progress, self.node.schema
         if progress is None:
             raise self._refused("the progressing column is not selected by the inner query: add it to its SELECT list")
-        if given is None:
+        if given is None or attribute(self.node, given.name) == WINDOW_TIME:
             return schema[progress]
         name = next((c for c in schema if c == given.name), None)
         name = name or next((c for c in schema if c.lower() == given.name.lower()), None)
@@ -200,7 +208,7 @@ class _Clause:
             raise fail(given, f"unknown column {given.name!r}; there are: {listing(visible(schema))}", self.sql)
         if not progressing(schema[name]):
             raise fail(given, f"a window needs {PROGRESSING}, and {name} is of type {schema[name]}", self.sql)
-        if name != progress:
+        if name not in self.node.times:
             raise fail(
                 given,
                 f"the stream makes promises on {progress}, so windows over {name} would never close: "

@@ -9,7 +9,7 @@ from sqlglot import exp
 from windrow.aggregates import FUNCTIONS as AGGREGATES
 from windrow.aggregates.functions import Parameter
 from windrow.errors import PlanError, QueryError, listing
-from windrow.language.clause import options, shape
+from windrow.language.clause import options, over, shape
 from windrow.language.clause import parts as clause_parts
 from windrow.language.dialect import EMIT, WindowClause
 from windrow.language.functions import number
@@ -18,6 +18,7 @@ from windrow.language.terms import DISTINCT, FUNCTIONS, KNOWN_ARGUMENTS, Terms, 
 from windrow.logical.checked import (
     aggregated,
     filtered,
+    on_value,
     ordered,
     ranked,
     where,
@@ -27,15 +28,19 @@ from windrow.logical.nodes import (
     OF_ROWS,
     WINDOW_END,
     WINDOW_START,
+    WINDOW_TIME,
     AggregateCall,
     Node,
     Project,
     Shape,
     WindowAggregate,
+    window_time,
 )
 from windrow.operators.options import PLAIN
 from windrow.operators.released import STATUS, VERSION
 from windrow.windows import RowSliding, Sliding
+
+BOUNDS = (WINDOW_START, WINDOW_END, WINDOW_TIME)
 
 
 @dataclass
@@ -59,6 +64,7 @@ class Grouped:
             window = shape(self.clause, self.input, text)
             settings = options(self.clause, self.input, text, self.select.args.get(EMIT))
             parts = clause_parts(self.clause, self.input, text)
+            self.input = over(self.clause, self.input)
         elif self.select.args.get(EMIT):
             raise PlanError("EMIT EARLY needs a window clause")
         self.keys = {p.name: self.terms.resolved(p, self.input) for p in parts}
@@ -83,11 +89,13 @@ class Grouped:
             wanted.memory,
         )
         if condition is not None:
-            node = filtered(node, resolve(condition, node.schema, text), text)
+            node = filtered(node, self.terms.resolved(condition, node), text)
         apart = self.select.args.get("distinct") is not None and not self._by_all
         if order is not None and not apart:
-            node = self._in_order(node, tuple((resolve(e, node.schema, text), down) for e, down in order[0]), order[1])
-        columns = self._arranged([(n, resolve(e, node.schema, text)) for n, e in outputs], settings.versioned)
+            node = self._in_order(node, tuple((self.terms.resolved(e, node), down) for e, down in order[0]), order[1])
+        listed = any(isinstance(e, exp.Column) and e.name in BOUNDS for _, e in outputs)
+        columns = [(n, self.terms.resolved(e, node)) for n, e in outputs]
+        columns = self._arranged(columns, listed, settings.versioned)
         for _name, tree in columns:
             dtype_of(tree, node.schema, text)
         same = columns == [(c, exp.column(c)) for c in node.schema]
@@ -154,17 +162,23 @@ class Grouped:
             resolved = self.terms.resolved(tree, self.input)
             dtype_of(resolved, self.input.schema, self.terms.text)
             same = next((a for a, t in aliases.items() if unqualified(t) == resolved), None)
-            if self.clause is None and resolved == exp.column(self.input.progress or ""):
-                self.instant = self.input.progress
+            if self.clause is None and (instant := self._instant(tree, resolved)) is not None:
+                self.instant = instant
                 continue
             keys[same or (resolved.name if isinstance(resolved, exp.Column) else name) or f"key{len(keys)}"] = resolved
         return keys
 
+    def _instant(self, tree: exp.Expr, resolved: exp.Expr) -> str | None:
+        """The progressing attribute, if the groups are by it; from there on it counts by its value."""
+        if isinstance(resolved, exp.Column) and resolved.name in self.input.times:
+            self.input = on_value(self.input, resolved.name)
+            return resolved.name
+        return WINDOW_TIME if tree.name.lower() == WINDOW_TIME and resolved == window_time(self.input) else None
+
     def _selected(self) -> list[exp.Expr]:
         """The select list without the bounds of windows, which are keys anyway."""
         trees = [i.unalias() for i in self.items]
-        bounds = WINDOW_START, WINDOW_END
-        return [t for t in trees if not (isinstance(t, exp.Column) and t.name.lower() in bounds)]
+        return [t for t in trees if not (isinstance(t, exp.Column) and t.name.lower() in BOUNDS)]
 
     def _output(self, item: exp.Expr) -> tuple[str, exp.Expr]:
         if isinstance(item, exp.Star):
@@ -205,7 +219,7 @@ class Grouped:
             return node
 
         tree = tree.copy().transform(replaced)
-        allowed = {*self.keys, WINDOW_START, WINDOW_END, *(c.name for c in self.calls.values())}
+        allowed = {*self.keys, *BOUNDS, *(c.name for c in self.calls.values())}
         if self.clause is not None and (self.clause.args.get("late") or self.select.args.get(EMIT)):
             allowed |= {VERSION, STATUS}
         for column in tree.find_all(exp.Column):
@@ -267,8 +281,10 @@ class Grouped:
             parameters.append(number(parameter.name))
         return given[0] if given else None, tuple(parameters)
 
-    def _arranged(self, columns: list[tuple[str, exp.Expr]], versioned: bool) -> list[tuple[str, exp.Expr]]:
-        """As listed if the window's bounds are listed; otherwise keys, window_start, window_end, the rest.
+    def _arranged(
+        self, columns: list[tuple[str, exp.Expr]], listed: bool, versioned: bool
+    ) -> list[tuple[str, exp.Expr]]:
+        """As listed if the window's bounds are ``listed``; otherwise keys, window_start, window_end, the rest.
 
         Results that come in versions always say which version they are.
         """
@@ -277,11 +293,8 @@ class Grouped:
         names = [n for n, _ in columns]
         if twice := {n for n in names if names.count(n) > 1}:
             raise QueryError(f"output columns need different names; given twice: {listing(twice)}")
-        if self.clause is None:
-            return columns
-        bounds = (WINDOW_START, WINDOW_END)
-        if any(e.name in bounds for _, e in columns if isinstance(e, exp.Column)):
+        if self.clause is None or listed:
             return columns
         keys = [(n, e) for n, e in columns if isinstance(e, exp.Column) and e.name in self.keys]
         rest = [c for c in columns if c not in keys]
-        return [*keys, *((b, exp.column(b)) for b in bounds), *rest]
+        return [*keys, *((b, exp.column(b)) for b in (WINDOW_START, WINDOW_END)), *rest]

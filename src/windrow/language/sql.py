@@ -17,6 +17,7 @@ from windrow.language.promise import Promise
 from windrow.language.punctuated import declared, located, users
 from windrow.language.terms import Terms
 from windrow.logical.checked import (
+    attribute,
     distinct,
     filtered,
     ordered,
@@ -207,7 +208,7 @@ class _Planner(Terms):
             if isinstance(tree, exp.Literal) and tree.is_int and 0 < int(tree.name) <= len(select.expressions):
                 tree = select.expressions[int(tree.name) - 1].unalias()
             tree = aliases.get(tree.name, tree) if isinstance(tree, exp.Column) else tree
-            if isinstance(tree, exp.Column) and tree.name.lower() == str(node.progress).lower():
+            if isinstance(tree, exp.Column) and attribute(node, tree.name) is not None:
                 return True
         return False
 

@@ -9,9 +9,7 @@ from sqlglot import exp
 
 from windrow.aggregates import FUNCTIONS as AGGREGATES
 from windrow.aggregates import UserAggregate
-from windrow.logical.checked import (
-    distinct,
-)
+from windrow.logical.checked import distinct, with_window_time
 from windrow.logical.expressions import fail, resolve
 from windrow.logical.nodes import (
     Node,
@@ -75,7 +73,7 @@ class Terms:
 
     # -- expressions ---------------------------------------------------------------------------------------------
     def resolved(self, tree: exp.Expr, node: Node) -> exp.Expr:
-        return unqualified(resolve(tree, node.schema, self.text))
+        return unqualified(resolve(with_window_time(tree, node), node.schema, self.text))
 
     def aggregates(self, tree: exp.Expr) -> list[exp.Expr]:
         """The aggregate calls in a tree."""

@@ -12,6 +12,7 @@ from windrow.logical.nodes import (
     BRANCH,
     WINDOW_END,
     WINDOW_START,
+    WINDOW_TIME,
     AggregateCall,
     Apply,
     Distinct,
@@ -28,6 +29,7 @@ from windrow.logical.nodes import (
     arrival,
     under,
     versioned,
+    window_time,
 )
 from windrow.operators.apply import Function
 from windrow.operators.entries import FlushPolicy
@@ -59,6 +61,11 @@ def united(nodes: list[Node]) -> Node:
             raise QueryError(f"a union needs the same columns on all sides; these differ: {', '.join(named)}")
         if other.progress != first.progress:
             raise QueryError(f"a union needs one progressing attribute, not {first.progress} and {other.progress}")
+        if other.times != first.times:
+            raise QueryError(
+                f"a union needs one progressing attribute: {first.progress} is the end of a window on one side, and "
+                "the time of a row on the other. Select window_time under the name of the other"
+            )
     flat = [n for node in nodes for n in (node.inputs if isinstance(node, Union) else (node,))]
     return first if len(flat) == 1 else Union(tuple(flat))
 
@@ -87,6 +94,38 @@ def split(node: Node, predicate: exp.Expr, yes: Node, no: Node, sql: str | None 
     return Split(node, predicate, yes, no)
 
 
+def on_value(node: Node, column: str) -> Node:
+    """The same rows, progressing on the value of one of their progressing columns."""
+    if not node.times[column]:
+        return node
+    return Project(node, tuple((c, exp.column(c)) for c in node.schema), on=column)
+
+
+def attribute(node: Node, name: str) -> str | None:
+    """The progressing column that a window names; ``window_time`` is one wherever rows are the results of a window."""
+    if name.lower() == WINDOW_TIME and WINDOW_TIME not in node.schema and window_time(node) is not None:
+        return WINDOW_TIME
+    return name if name in node.times else next((c for c in node.times if c.lower() == name.lower()), None)
+
+
+def with_window_time(tree: exp.Expr, node: Node) -> exp.Expr:
+    """An expression in which ``window_time`` is what it means over a node; it is no column unless it is selected."""
+    meant = window_time(node) if WINDOW_TIME not in node.schema else None
+    if meant is None:
+        return tree
+
+    def replaced(part: exp.Expr) -> exp.Expr:
+        if not isinstance(part, exp.Column) or part.name.lower() != WINDOW_TIME:
+            return part
+        found = meant.copy()
+        for column in found.find_all(exp.Column):
+            column.this.meta.update(part.this.meta)  # so that errors still underline the text
+        return found if isinstance(found, exp.Column) else exp.Paren(this=found)
+
+    found = tree.transform(replaced)
+    return found.this if isinstance(tree, exp.Column) and isinstance(found, exp.Paren) else found
+
+
 def distinct(node: Node) -> Distinct:
     """Each row once; what was there must be forgotten some time."""
     if versioned(node):
@@ -106,7 +145,7 @@ def ordered(node: Node, order: tuple[tuple[exp.Expr, bool], ...], sql: str | Non
     if versioned(node):
         raise PlanError("ORDER BY over results that come in versions has no operator: drop EMIT EARLY and REVISE")
     first, down = order[0]
-    if node.progress is None or not (isinstance(first, exp.Column) and first.name == node.progress):
+    if node.progress is None or not (first.name in node.times or first == window_time(node)):
         raise (
             fail(
                 first,

@@ -9,6 +9,7 @@ import polars as pl
 
 from windrow.logical.nodes import (
     BRANCH,
+    WINDOW_TIME,
     AggregateCall,
     Apply,
     Distinct,
@@ -148,7 +149,7 @@ def lines(node: Node, depth: int = 0) -> Iterator[str]:
             shown = ", ".join(
                 e.sql("spark") if e.sql("spark") == n else f"{e.sql('spark')} AS {n}" for n, e in node.columns
             )
-            yield f"{pad}Project {shown}"
+            yield f"{pad}Project {shown}{'' if node.on is None else f'; progress on the value of {node.on}'}"
             yield from lines(node.input, depth + 1)
         case Apply():
             function = node.function
@@ -182,7 +183,8 @@ def lines(node: Node, depth: int = 0) -> Iterator[str]:
             )
             by = f" by {keys}" if keys else ""
             extra = options_text(node.options, node.parts, dtype)
-            yield f"{pad}WindowAggregate {shape_text(node.window, node.attribute, dtype)}{extra}{by}: {calls}"
+            over = node.attribute if not node.input.lead or node.by_rows else WINDOW_TIME
+            yield f"{pad}WindowAggregate {shape_text(node.window, over, dtype)}{extra}{by}: {calls}"
             yield from lines(node.input, depth + 1)
         case Together():
             yield f"{pad}Together, over the same panes"

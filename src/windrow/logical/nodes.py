@@ -21,11 +21,29 @@ from windrow.operators.rules import Rule
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
 Shape = Sliding | Landmark | RowSliding | Partitioned | SlideByTuple | Session
-WINDOW_START, WINDOW_END = "window_start", "window_end"
+WINDOW_START, WINDOW_END, WINDOW_TIME = "window_start", "window_end", "window_time"
 BRANCH = "@branch"  # the name of what a way of a Split begins with
 PROGRESSING = "a timestamp, date or integer"
 # Shares of all rows; with a second parameter, which FILTER gives them, of the values that are not NULL.
 OF_ROWS = ("heavy_hitters", "approx_heavy_hitters")
+# The columns that progress with a stream, each with how far its value is ahead of the progress value of its row.
+Times = dict[str, int]
+
+
+class _Progressing:
+    """What every node says about progress, from its ``times``."""
+
+    times: Times
+
+    @property
+    def progress(self) -> str | None:
+        """The progressing attribute: what windows are over where a query names none."""
+        return next(iter(self.times), None)
+
+    @property
+    def lead(self) -> int:
+        """How far the value of ``progress`` is ahead of the progress value: 1 for the end of a window, else 0."""
+        return next(iter(self.times.values()), 0)
 
 
 @dataclass(frozen=True)
@@ -42,6 +60,7 @@ class Progress:
     rule: Rule | None = None  # how promises are made where slack and markers do not do it
     skew: int = 0  # markers are readings of a clock that can be so far ahead of rows that still come
     ahead: Ahead | None = None  # rows that are further ahead of their arrival are bad
+    lead: int = 0  # how far the attribute is ahead of the progress value, in a branch of the results of windows
 
     @property
     def promises(self) -> bool:
@@ -68,7 +87,7 @@ class Statistics:
 
 
 @dataclass(frozen=True)
-class Scan:
+class Scan(_Progressing):
     """A named source. ``columns`` are what a query sees: text progress values are already timestamps here."""
 
     name: str
@@ -81,11 +100,15 @@ class Scan:
         return dict(self.columns)
 
     @property
+    def times(self) -> Times:  # type: ignore[override]
+        return {self.source.attribute: self.source.lead}
+
+    @property
     def progress(self) -> str:
         return self.source.attribute
 
 
-class _Passing:
+class _Passing(_Progressing):
     """A node whose rows are rows of its input."""
 
     input: Node
@@ -95,8 +118,8 @@ class _Passing:
         return self.input.schema
 
     @property
-    def progress(self) -> str | None:
-        return self.input.progress
+    def times(self) -> Times:  # type: ignore[override]
+        return self.input.times
 
 
 @dataclass(frozen=True)
@@ -108,21 +131,31 @@ class Filter(_Passing):
 
 
 @dataclass(frozen=True)
-class Project:
-    """Named expressions."""
+class Project(_Progressing):
+    """Named expressions. ``on``: the column that rows progress on from here, by its value, where a query names one."""
 
     input: Node
     columns: tuple[tuple[str, exp.Expr], ...]
+    on: str | None = None
 
     @cached_property
     def schema(self) -> dict[str, pl.DataType]:
         return {name: dtype_of(e, self.input.schema) for name, e in self.columns}
 
-    @property
-    def progress(self) -> str | None:
-        """The name under which the progressing attribute is passed on; else a column that progresses with it."""
-        kept = (n for n, e in self.columns if isinstance(e, exp.Column) and e.name == self.input.progress)
-        return next(kept, self._retimed)
+    @cached_property
+    def times(self) -> Times:  # type: ignore[override]
+        """The columns that progress and are passed on; else one that is an expression of what progressed."""
+        if self.on is not None:
+            return {self.on: 0}
+        kept = {n: lead for n, e in self.columns if (lead := self._lead(e)) is not None}
+        return kept if kept or self._retimed is None else {self._retimed: 0}
+
+    def _lead(self, tree: exp.Expr) -> int | None:
+        given = self.input.times
+        if isinstance(tree, exp.Column):
+            return given.get(tree.name)
+        found = (a - 1 for c, a in given.items() if a == 1 and tree == before(c, self.input.schema[c]))
+        return next(found, None)
 
     @cached_property
     def _retimed(self) -> str | None:
@@ -133,14 +166,14 @@ class Project:
     @property
     def retimes(self) -> exp.Expr | None:
         """The expression that rows progress on from here, if it is another than before."""
-        if self.progress is None:
+        if self.on is not None or self.progress is None:
             return None
         tree = dict(self.columns)[self.progress]
-        return None if isinstance(tree, exp.Column) else tree
+        return tree if self._lead(tree) is None else None
 
 
 @dataclass(frozen=True)
-class Union:
+class Union(_Progressing):
     """All rows of all inputs (a bag, as the thesis's union)."""
 
     inputs: tuple[Node, ...]
@@ -150,8 +183,8 @@ class Union:
         return self.inputs[0].schema
 
     @property
-    def progress(self) -> str | None:
-        return self.inputs[0].progress
+    def times(self) -> Times:  # type: ignore[override]
+        return {c: a for c, a in self.inputs[0].times.items() if all(i.times.get(c) == a for i in self.inputs)}
 
 
 @dataclass(frozen=True)
@@ -166,7 +199,7 @@ class AggregateCall:
 
 
 @dataclass(frozen=True)
-class WindowAggregate:
+class WindowAggregate(_Progressing):
     """Aggregates of each window and group; ``using`` names a physical operator where the user forces one."""
 
     input: Node
@@ -206,9 +239,13 @@ class WindowAggregate:
         return found | ({VERSION: pl.Int64(), STATUS: pl.String()} if self.options.versioned else {})
 
     @property
-    def progress(self) -> str | None:
-        """Windows of partitions end in no common order; those with versions can come again."""
-        return None if isinstance(self.window, Partitioned) or self.options.versioned else WINDOW_END
+    def times(self) -> Times:  # type: ignore[override]
+        """A result progresses on the last instant of its window: the end itself is the first that is not in it, but for
+        windows back from a row. Windows of partitions end in no common order; those with versions can come again.
+        """
+        if isinstance(self.window, Partitioned) or self.options.versioned:
+            return {}
+        return {WINDOW_END: 0 if isinstance(self.window, SlideByTuple) else 1}
 
 
 @dataclass(frozen=True)
@@ -221,7 +258,7 @@ class Top(_Passing):
 
 
 @dataclass(frozen=True)
-class Apply:
+class Apply(_Progressing):
     """One more column, by a Python function of others."""
 
     input: Node
@@ -233,17 +270,21 @@ class Apply:
         return {**self.input.schema, self.column: self.function.returns}
 
     @property
-    def progress(self) -> str | None:
-        """The input's, unless the function overwrites it and its order is not known to be the same."""
-        if self.column != self.input.progress:
-            return self.input.progress
+    def times(self) -> Times:  # type: ignore[override]
+        """The input's, unless the function overwrites them and their order is not known to be the same."""
+        kept = {c: a for c, a in self.input.times.items() if c != self.column}
+        return {self.column: 0} if not kept and self.moves else kept
+
+    @property
+    def moves(self) -> bool:
+        """Whether rows progress on what the function gives."""
         function = self.function
         same = function.monotone and function.columns == (self.input.progress,) and progressing(function.returns)
-        return self.column if same else None
+        return same and list(self.input.times) == [self.column]
 
 
 @dataclass(frozen=True)
-class Split:
+class Split(_Progressing):
     """Rows for which ``predicate`` is true go by ``yes``, the others by ``no``: both are over a scan of BRANCH."""
 
     input: Node
@@ -256,8 +297,8 @@ class Split:
         return self.yes.schema
 
     @property
-    def progress(self) -> str | None:
-        return self.yes.progress
+    def times(self) -> Times:  # type: ignore[override]
+        return {c: a for c, a in self.yes.times.items() if self.no.times.get(c) == a}
 
 
 @dataclass(frozen=True)
@@ -276,7 +317,7 @@ class Ordered(_Passing):
 
 
 @dataclass(frozen=True)
-class Together:
+class Together(_Progressing):
     """Several window queries over one stream that share their panes; each is a struct column of the result."""
 
     queries: tuple[tuple[str, Node], ...]
@@ -286,8 +327,8 @@ class Together:
         return {name: pl.Struct(dict(query.schema)) for name, query in self.queries}
 
     @property
-    def progress(self) -> None:
-        return None
+    def times(self) -> Times:  # type: ignore[override]
+        return {}
 
 
 Node = Scan | Filter | Project | Apply | Split | Union | Distinct | Ordered | WindowAggregate | Top | Together
@@ -355,6 +396,30 @@ def aggregate_type(call: AggregateCall, schema: dict[str, pl.DataType]) -> pl.Da
     return make(
         call.function, call.name, None if call.argument is None else "x", dtype, call.parameters, call.user
     ).result
+
+
+def before(column: str, dtype: pl.DataType) -> exp.Expr:
+    """The value just before that of a column: the last instant of a window that ends there.
+
+    >>> before("window_end", pl.Date()).sql("spark"), before("window_end", pl.Int64()).sql("spark")
+    ("window_end - INTERVAL '1' DAY", 'window_end - 1')
+    """
+    unit = "DAY" if dtype == pl.Date else "MICROSECOND"
+    step = (
+        exp.Literal.number(1) if dtype.is_integer() else exp.Interval(this=exp.Literal.string("1"), unit=exp.var(unit))
+    )
+    return exp.Sub(this=exp.column(column), expression=step)
+
+
+def window_time(node: Node) -> exp.Expr | None:
+    """The last instant of the window whose result a row is, as an expression of its columns; None for other rows."""
+    window, results = under(node), node
+    while isinstance(results, _Passing):
+        results = results.input
+    if not isinstance(window, WindowAggregate) or (results is not window and WINDOW_END not in node.times):
+        return None
+    inclusive = isinstance(window.window, SlideByTuple)
+    return exp.column(WINDOW_END) if inclusive else before(WINDOW_END, node.schema[WINDOW_END])
 
 
 def progressing(dtype: pl.DataType) -> bool:

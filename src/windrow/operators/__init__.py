@@ -30,6 +30,7 @@ from windrow.operators.retract import Retract
 from windrow.operators.select import Select
 from windrow.operators.session import Sessions
 from windrow.operators.shared import SharedPanes
+from windrow.operators.shift import Shift
 from windrow.operators.slide_by_tuple import SlidByTuple
 from windrow.operators.slide_by_tuple_buffering import BufferedByTuple
 from windrow.operators.sort import Merge, Sort
@@ -75,6 +76,7 @@ __all__ = [
     "Select",
     "Sessions",
     "SharedPanes",
+    "Shift",
     "Side",
     "SlidByTuple",
     "Sort",

@@ -30,7 +30,7 @@ from windrow.logical.nodes import (
     WindowAggregate,
     arrival,
 )
-from windrow.operators import Describe, Gate, Lift, Panes, WallClock
+from windrow.operators import Describe, Gate, Lift, Panes, Shift, WallClock
 from windrow.operators import Project as ProjectOperator
 from windrow.operators.admit import physical
 from windrow.operators.clock import Bounds
@@ -84,7 +84,7 @@ class _Build:
             case Project():
                 return [p.then(*projection(node, by_rows)) for p in self.pipelines(node.input, by_rows, needs)]
             case Apply():
-                return [p.then(application(node, by_rows)) for p in self.pipelines(node.input, by_rows, needs)]
+                return [p.then(*application(node, by_rows)) for p in self.pipelines(node.input, by_rows, needs)]
             case Split():
                 return [p.then(splitting(node, by_rows)) for p in self.pipelines(node.input, by_rows, needs)]
             case Union():
@@ -206,9 +206,9 @@ def _after(member: Member) -> list[Step]:
 
 
 def _progress_of_results(node: WindowAggregate) -> Step:
-    """Results progress on ``window_end``: whatever comes after a window sees it as ``@t``."""
-    progress = physical(pl.col(WINDOW_END), node.schema[WINDOW_END]).alias(PROGRESS)
-    return Step("progress", partial(ProjectOperator, [pl.all(), progress]), "results progress on window_end")
+    """Results progress on the last instant of their window: whatever comes after it sees that as ``@t``."""
+    end = physical(pl.col(WINDOW_END), node.schema[WINDOW_END])
+    return Step("progress", partial(Shift, -node.times[WINDOW_END], end), "results progress on window_time")
 
 
 def _by_number(window: SlideByTuple) -> bool:

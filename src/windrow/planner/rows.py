@@ -34,6 +34,7 @@ from windrow.operators import (
     Retime,
     Retract,
     Select,
+    Shift,
     Unique,
     Witness,
 )
@@ -99,20 +100,28 @@ def projection(node: Project, by_rows: bool = False) -> tuple[Step, ...]:
     if by_rows or node.progress is not None:
         computed.append(pl.col(PROGRESS))
     step = Step("project", partial(ProjectOperator, computed), f"compute {says}")
+    if not by_rows and node.on is not None:
+        return *_moved(node.input.times[node.on], node.on), step
     if by_rows or (tree := node.retimes) is None:
         return (step,)
     before = node.input.progress
     assert before is not None
     make = partial(Retime, before, given[before], translate(tree, given), dtype_of(tree, given))
-    return Step("retime", make, f"progress on {tree.sql('spark')}"), step
+    return *_moved(node.input.lead, before), Step("retime", make, f"progress on {tree.sql('spark')}"), step
 
 
-def application(node: Apply, by_rows: bool = False) -> Step:
+def _moved(lead: int, column: str | None) -> tuple[Step, ...]:
+    """What makes progress values the values of a progressing column, where they are not."""
+    return (Step("shift", partial(Shift, lead), f"progress on the value of {column}"),) if lead else ()
+
+
+def application(node: Apply, by_rows: bool = False) -> tuple[Step, ...]:
     """A Python function."""
     function = node.function
-    moved = node.column == node.input.progress == node.progress and not by_rows
+    moved = node.moves and not by_rows
     make = partial(ApplyOperator, node.column, function, node.input.schema[node.column] if moved else None)
-    return Step("apply", make, f"{node.column} by {function.name}({', '.join(function.columns)})")
+    step = Step("apply", make, f"{node.column} by {function.name}({', '.join(function.columns)})")
+    return (*_moved(node.input.lead, node.column), step) if moved else (step,)
 
 
 def splitting(node: Split, by_rows: bool = False) -> Step:
@@ -138,7 +147,7 @@ def _way(node: Node, by_rows: bool) -> list[Step]:
         case Project():
             return [*_way(node.input, by_rows), *projection(node, by_rows)]
         case Apply():
-            return [*_way(node.input, by_rows), application(node, by_rows)]
+            return [*_way(node.input, by_rows), *application(node, by_rows)]
         case Split():
             return [*_way(node.input, by_rows), splitting(node, by_rows)]
         case _:

@@ -132,7 +132,7 @@ def _top(node: Top, frame: pl.DataFrame) -> pl.DataFrame:
 def _windows(node: WindowAggregate, frame: pl.DataFrame) -> pl.DataFrame:
     given = node.input.schema
     zone = node.options.zone
-    at = physical(pl.col(node.attribute), given[node.attribute])
+    at = physical(pl.col(node.attribute), given[node.attribute]) - (0 if node.by_rows else node.input.lead)
     columns = [(wall_clock(at, zone) if zone is not None else at).alias("@t")]
     numbered = arrival(node.input)
     columns += [pl.col(numbered[-1]).cast(pl.Int64).alias("@row_num") if numbered else pl.lit(0).alias("@row_num")]
