@@ -58,6 +58,34 @@ def test_with_revisions_late_rows_are_in_the_final_answer_too(window, every, row
 
 
 @CHECK
+@given(WINDOWS, st.integers(1, 30), ROWS, CUTS, GROUPS, st.booleans())
+def test_a_row_that_can_be_revised_is_whatever_comes_with_it(window, keep, rows, cuts, groups, early):
+    """Issue 11: a batch with such a row and one that moves the promise past the time kept lost the first."""
+    size, slide = window
+
+    def shape(s):
+        revised = s.window(size, slide).late("revise", keep=keep)
+        return revised.emit_early(3) if early else revised
+
+    built = query(shape, rows, groups)
+    released, dropped, promised, at = [], [], None, 0
+    for run in feed(built, rows, cuts):
+        released.append(run.results())
+        batch = rows[at : run.counts["rows_in"]]
+        for number, row in enumerate(batch, at):
+            final = None if promised is None else promised // slide - -(-keep // slide)
+            if final is not None and row["t"] // slide < final and Sliding(*window).wids(Tuple(row["t"])):
+                dropped.append(number)
+        promised = max((r["t"] for r in rows[: run.counts["rows_in"]]), default=None)
+        at = run.counts["rows_in"]
+    assert run.counts["rows_late"] - run.counts["rows_revised"] == len(dropped)
+    kept = frame(rows).filter(~pl.col("n").is_in(dropped))
+    compare(latest(pl.concat(released), built), oracle(built, {"s": kept}), "revised")
+    versions = pl.concat(released).select(*groups, "window_end", "version")
+    assert not versions.is_duplicated().any()
+
+
+@CHECK
 @given(WINDOWS, ROWS, CUTS)
 def test_having_over_versions_takes_back_what_no_longer_qualifies(window, rows, cuts):
     built = query(lambda s: s.window(*window).late("revise", keep=1000).emit_early(3), rows, ("k",)).where("n < 3")

@@ -97,9 +97,10 @@ class Paned(SlidingAggregate):
     # -- promises ------------------------------------------------------------------------------------------------
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         before = self.closed
+        # What late rows revise comes out first: the promise may free the panes that it is made of.
+        items = self._revised() if self.options.late == "revise" and self.news_in(promise) else []
         if not self.advance(promise):
             return []
-        items: list[Item] = []
         for states in self._states(before, self.closed):
             items += self._released(states)
         if self.options.empty:

@@ -89,9 +89,13 @@ class Released:
     def closed(self, value: int) -> None:
         self.marks["value"] = value
 
+    def news_in(self, promise: Punctuation) -> bool:
+        """Whether a promise closes anything new."""
+        return promise.group is None and promise.value > self.closed
+
     def advance(self, promise: Punctuation) -> bool:
         """Note a promise; false if it closes nothing new."""
-        if promise.group is not None or promise.value <= self.closed:
+        if not self.news_in(promise):
             return False
         self.closed = min(promise.value, END)
         return True
