@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 START = -(1 << 63)  # nothing promised yet
@@ -16,11 +16,28 @@ class Punctuation:
 
     ``marks``: the promises of a source that it sums up, in ascending order and as the source wrote them, so that those
     which say less than one before can be counted. They mean nothing else, and a promise of our own making has none.
+    ``reached``: of the end of a stream, the greatest progress value of any row that was read; None if there was none.
     """
 
     value: int
     group: Hashable = None
     marks: tuple[int, ...] = field(default=(), compare=False, repr=False)
+    reached: int | None = field(default=None, compare=False, repr=False)
+
+    def mapped(self, of: Callable[[int], int]) -> Punctuation:
+        """The same promise about a function of the attribute that never gives less for more."""
+        value = self.value if self.value in (START, END) else of(self.value)
+        return Punctuation(value, self.group, reached=None if self.reached is None else of(self.reached))
+
+
+def ended(promised: int, reached: int | None) -> list[Punctuation]:
+    """The end of a stream that came so far: all that was read can be promised before it.
+
+    >>> ended(7, 9)
+    [Punctuation(value=9, group=None), Punctuation(value=9223372036854775807, group=None)]
+    """
+    last = [Punctuation(reached)] if reached is not None and reached > promised else []
+    return [*last, Punctuation(END, reached=reached)]
 
 
 class Promises:
@@ -36,6 +53,7 @@ class Promises:
     def __init__(self, low: int = START, groups: dict[Hashable, int] | None = None) -> None:
         self.low = low
         self.groups = dict(groups or {})
+        self.reached: int | None = None  # of a stream that has ended: how far it came
 
     def give(self, promise: Punctuation) -> bool:
         """Take a promise; true if it says more than what was known."""
@@ -45,6 +63,7 @@ class Promises:
             self.groups[promise.group] = promise.value
         else:
             self.low = promise.value
+            self.reached = promise.reached
             # A group that is promised no more than everyone needs no entry: this bounds the state.
             self.groups = {g: v for g, v in self.groups.items() if v > self.low}
         return True
@@ -78,7 +97,10 @@ class Combined:
             return []
         news = []
         if promise.group is None:
-            news.append(Punctuation(min(p.low for p in self.inputs)))
+            low = min(p.low for p in self.inputs)
+            ends = [p.reached for p in self.inputs if p.reached is not None]
+            # The union ends when all inputs have, and came as far as the furthest of them.
+            news += [Punctuation(low)] if low != END else ended(self.given.low, max(ends, default=None))
             # The others may have promised more for some groups than this input had until now.
             touched = {g for p in self.inputs for g in p.groups}
         else:

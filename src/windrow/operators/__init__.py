@@ -16,6 +16,7 @@ from windrow.operators.generate import Generate, Judge, Witness
 from windrow.operators.groupwise import GroupPaned
 from windrow.operators.instants import Instants
 from windrow.operators.landmark import Running
+from windrow.operators.last_instant import LastInstant
 from windrow.operators.lift import Lift
 from windrow.operators.meld import Meld
 from windrow.operators.operator import Batch, Item, Operator, Side
@@ -60,6 +61,7 @@ __all__ = [
     "Instants",
     "Item",
     "Judge",
+    "LastInstant",
     "Lift",
     "Meld",
     "Merge",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from windrow.operators.operator import PROGRESS, Batch, Item, Rolling
-from windrow.progress import END, Punctuation
+from windrow.progress import Punctuation
 from windrow.windows import Sliding
 
 FIRST, LAST = "@first", "@last"  # window ids [first, last) of a row: a range, not copies (Li 6.1.1)
@@ -13,9 +13,7 @@ FIRST, LAST = "@first", "@last"  # window ids [first, last) of a row: a range, n
 
 def on_window_ids(window: Sliding, promise: Punctuation) -> Punctuation:
     """The same promise about window ids: every later row lies only in windows with at least this id."""
-    if promise.value == END:
-        return promise
-    return Punctuation(window.closed_below(promise.value), promise.group)
+    return promise.mapped(window.closed_below)
 
 
 class Bucket(Rolling):

@@ -75,6 +75,11 @@ def wall_promise(value: int, zone: str) -> int:
     return min(shown - EPOCH, after - EPOCH) // MICRO
 
 
+def shown(instant: int, zone: str) -> int:
+    """What a clock shows at an instant."""
+    return int(pl.select(wall_clock(pl.lit(instant), zone)).item())
+
+
 def _change(low: datetime, high: datetime, tz: ZoneInfo) -> datetime:
     """The first instant in (low, high] with another offset from UTC than ``low`` has."""
     offset = low.astimezone(tz).utcoffset()
@@ -102,4 +107,5 @@ class WallClock(Rolling):
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         if promise.value == START:  # says nothing, anywhere
             return [promise]
-        return self.news(Punctuation(wall_promise(promise.value, self.zone), promise.group))
+        reached = None if promise.reached is None else shown(promise.reached, self.zone)
+        return self.news(Punctuation(wall_promise(promise.value, self.zone), promise.group, reached=reached))

@@ -26,5 +26,5 @@ class Describe(Promised):
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         value = promise.value
         rolled = value if value == END else value - (value - self.origin) % self.step
-        found = Punctuation(rolled, promise.group)
+        found = Punctuation(rolled, promise.group, reached=promise.reached)
         return [found] if self.give(found) else []

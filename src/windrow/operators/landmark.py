@@ -25,7 +25,7 @@ class Running(Released):
     """Expects partials of Panes over tumbling windows of SLIDE. Every group has a result in every window from its
     first row on, so there is one total per group, for ever; slices that are still open are kept apart.
 
-    A finite stream ends with the window of its last row.
+    A finite stream ends with the window of the last row that was read.
     """
 
     chunk_by = PANE
@@ -64,7 +64,9 @@ class Running(Released):
         before = self.closed
         if not self.advance(promise):
             return []
-        last = self.closed if self.closed != END else max(before, self.marks[GREATEST]) + 1
+        # Slices are tumbling windows: how far the stream came is the number of the last one that has a row.
+        reached = max(self.marks[GREATEST], START if promise.reached is None else promise.reached)
+        last = self.closed if self.closed != END else max(before, reached + 1)
         items: list[Item] = [*self._windows(before, last)] if self.marks[GREATEST] != START else []
         if fresh := self.chunks.below(last):
             settled = pl.concat(fresh).with_columns(pl.lit(0, pl.Int64).alias(PANE))

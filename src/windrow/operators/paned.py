@@ -46,7 +46,7 @@ class Paned(SlidingAggregate):
             self.stores["dirty/"] = self.dirty
         if options.versioned:
             self.stores["versions/"] = self.versions.chunks
-        if options.empty or options.early is not None:
+        if options.early is not None:
             self.remember(greatest=START, shown=START)
 
     def pane_size(self) -> int:
@@ -104,7 +104,7 @@ class Paned(SlidingAggregate):
         for states in self._states(before, self.closed):
             items += self._released(states)
         if self.options.empty:
-            items += self._empty_windows(before, items)
+            items += self._empty_windows(before, promise.reached, items)
         self._free()
         return [*items, self.promise()]
 
@@ -168,13 +168,15 @@ class Paned(SlidingAggregate):
             items += [self.results(stamped)] if stamped.height else []
         return items
 
-    def _empty_windows(self, before: int, items: list[Item]) -> list[Item]:
-        """Results of nothing, for each group seen, from its first window on. The end of a stream adds none."""
+    def _empty_windows(self, before: int, reached: int | None, items: list[Item]) -> list[Item]:
+        """Results of nothing, for each group seen, from its first window on. At the end of a stream, they are those
+        that a promise of the greatest progress value would close.
+        """
         frames = self.seen.below(1)
         if not frames:
             return []
         groups = _first_of(pl.concat(frames), self.keys)
-        upto = self.closed if self.closed != END else max(self.marks["greatest"] // self.step, before)
+        upto = self.closed if self.closed != END else max(before, START if reached is None else reached)
         first = np.maximum(groups[FIRST].to_numpy(), before)
         check_amount(int(np.maximum(upto - first.astype(object), 0).sum()), "WITH EMPTY")
         wids, source = spread(first, np.full(len(first), upto))

@@ -11,7 +11,7 @@ from windrow.operators.audit import marks_frame
 from windrow.operators.meld import group_text, promises_frame, promises_of
 from windrow.operators.operator import PROGRESS, Batch, Changes, Item, Side, State, Stateless
 from windrow.operators.sourced import SOURCE
-from windrow.progress import END, START, Promises, Punctuation
+from windrow.progress import END, START, Promises, Punctuation, ended
 
 
 def ignored(held: Promises, promise: Punctuation) -> list[Side]:
@@ -31,8 +31,8 @@ class Punctuate(Stateless):
     """After each batch, promises ``max(@t) - slack`` if that is more than before. ``slack=0`` is an ordered stream.
 
     ``distinct``: no two rows have the same value, so that the greatest itself is past, too. ``sourced``: each source
-    partition (column ``@source``) promises for itself. Without slack it promises nothing until the stream ends; then,
-    before that, it says how far the stream came: windows that never end by themselves end there.
+    partition (column ``@source``) promises for itself. Without slack it promises nothing until the stream ends; then
+    it says how far the stream came: windows that never end by themselves end there.
 
     >>> Punctuate(3).on_batch(0, pl.DataFrame({"@t": [10, 7]}))[1]
     Punctuation(value=7, group=None)
@@ -75,9 +75,8 @@ class Punctuate(Stateless):
         if not self.promises.give(promise):
             return list(told)
         self._saved = False
-        reached = self.greatest + self.distinct
-        if promise.value == END and promise.group is None and self.greatest > START and reached > before:
-            return [Punctuation(reached), promise]
+        if promise.value == END and promise.group is None and self.greatest > START:
+            return list(ended(before, self.greatest + self.distinct))
         return [*told, *said(promise, told[0].count if told else 0), replace(promise, marks=())]
 
     def snapshot(self) -> State:

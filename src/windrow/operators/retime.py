@@ -45,7 +45,10 @@ def transformed(
     promise: Punctuation, name: str, dtype: pl.DataType, of: Callable[[Batch], int | None]
 ) -> Punctuation | None:
     """What a promise about an attribute says about a function of it; None if the function has no value there."""
-    if promise.value == END:
-        return promise
-    value = of(Bounds(dtype).column(name, np.array([promise.value])).to_frame())
-    return None if value is None else Punctuation(value, promise.group)
+
+    def found(value: int) -> int | None:
+        return of(Bounds(dtype).column(name, np.array([value])).to_frame())
+
+    reached = None if promise.reached is None else found(promise.reached)
+    value = END if promise.value == END else found(promise.value)
+    return None if value is None else Punctuation(value, promise.group, reached=reached)

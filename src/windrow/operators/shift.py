@@ -5,28 +5,23 @@ from __future__ import annotations
 import polars as pl
 
 from windrow.operators.operator import PROGRESS, Batch, Item, Rolling
-from windrow.progress import END, START, Punctuation
+from windrow.progress import Punctuation
 
 
 class Shift(Rolling):
-    """``@t`` becomes ``at + by``; a promise about ``at`` becomes one about that.
+    """For a query that names a column which is ahead of the progress value, as the end of a window is.
 
-    The results of a window progress on its last instant: ``at`` is the end, which windows promise, and ``by`` is -1.
-
-    >>> rows, = Shift(-1, pl.col("end")).on_batch(0, pl.DataFrame({"end": [10]}))
-    >>> rows["@t"].to_list(), Shift(-1).on_punctuation(0, Punctuation(20))
-    ([9], [Punctuation(value=19, group=None)])
+    >>> rows, = Shift(1).on_batch(0, pl.DataFrame({"@t": [9]}))
+    >>> rows["@t"].to_list(), Shift(1).on_punctuation(0, Punctuation(19))
+    ([10], [Punctuation(value=20, group=None)])
     """
 
-    def __init__(self, by: int, at: pl.Expr | None = None) -> None:
+    def __init__(self, by: int) -> None:
         super().__init__()
         self.by = by
-        self.at = (pl.col(PROGRESS) if at is None else at) + by
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        return [batch.with_columns(self.at.alias(PROGRESS))]
+        return [batch.with_columns(pl.col(PROGRESS) + self.by)]
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        if promise.value in (START, END):
-            return self.news(promise)
-        return self.news(Punctuation(promise.value + self.by, promise.group))
+        return self.news(promise.mapped(lambda value: value + self.by))

@@ -30,7 +30,7 @@ from windrow.logical.nodes import (
     WindowAggregate,
     arrival,
 )
-from windrow.operators import Describe, Gate, Lift, Panes, Shift, WallClock
+from windrow.operators import Describe, Gate, LastInstant, Lift, Panes, WallClock
 from windrow.operators import Project as ProjectOperator
 from windrow.operators.admit import physical
 from windrow.operators.clock import Bounds
@@ -208,7 +208,7 @@ def _after(member: Member) -> list[Step]:
 def _progress_of_results(node: WindowAggregate) -> Step:
     """Results progress on the last instant of their window: whatever comes after it sees that as ``@t``."""
     end = physical(pl.col(WINDOW_END), node.schema[WINDOW_END])
-    return Step("progress", partial(Shift, -node.times[WINDOW_END], end), "results progress on window_time")
+    return Step("progress", partial(LastInstant, end, node.times[WINDOW_END]), "results progress on window_time")
 
 
 def _by_number(window: SlideByTuple) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from windrow.aggregates.recalc import fold
@@ -29,7 +30,7 @@ from windrow.logical.nodes import (
     arrival,
 )
 from windrow.operators.admit import Admit, physical
-from windrow.operators.clock import Bounds, wall_clock
+from windrow.operators.clock import Bounds, wall_clock, wall_promise
 from windrow.operators.released import STATUS, VERSION
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding, Tuple
 
@@ -76,7 +77,7 @@ def _evaluate(node: Node, sources: Mapping[str, pl.DataFrame], by_rows: bool) ->
         case Union():
             return pl.concat([_evaluate(each, sources, by_rows) for each in node.inputs])
         case WindowAggregate():
-            return _windows(node, _evaluate(node.input, sources, node.by_rows))
+            return _windows(node, _evaluate(node.input, sources, node.by_rows), _end(node.input, sources, node.by_rows))
         case Top():
             return _top(node, _evaluate(node.input, sources, by_rows))
         case Together():
@@ -129,11 +130,85 @@ def _top(node: Top, frame: pl.DataFrame) -> pl.DataFrame:
     return first.select(frame.columns)
 
 
-def _windows(node: WindowAggregate, frame: pl.DataFrame) -> pl.DataFrame:
+def _end(node: Node, sources: Mapping[str, pl.DataFrame], by_rows: bool) -> int | None:
+    """The end of a finite stream: the greatest progress value of any row that was read, whatever was kept of them.
+
+    Results of windows end where they would if the end of their input were promised, or with the last of them.
+    """
+    match node:
+        case Scan():
+            attribute = node.source.row_num[-1] if by_rows else node.progress
+            rows = _admitted(node, sources[node.name], by_rows)
+            reached: int | None = rows.select(physical(pl.col(attribute), node.schema[attribute]).max()).item()
+            return None if reached is None else reached + by_rows
+        case Union():
+            ends = [_end(each, sources, by_rows) for each in node.inputs]
+            return max((e for e in ends if e is not None), default=None)
+        case WindowAggregate():
+            return _end_of_results(node, sources)
+        case Split():
+            end = _end(node.input, sources, by_rows)
+            ways = [_moved(way, end, by_rows) for way in (node.yes, node.no)]
+            return max((e for e in ways if e is not None), default=None)
+        case Together():
+            return None
+    return _moved(node, _end(node.input, sources, by_rows), by_rows, once=True)
+
+
+def _moved(node: Node, end: int | None, by_rows: bool, once: bool = False) -> int | None:
+    """Where a stream ends behind steps on rows, which may have it progress on something else."""
+    if end is None or by_rows or isinstance(node, (Scan, Union, WindowAggregate, Together)):
+        return end
+    end = end if once else _moved(node.input, end, by_rows)
+    before = node.input.progress
+    if end is None or before is None:
+        return end
+    if isinstance(node, Project) and node.on is not None:
+        return end + node.input.times[node.on]
+    row = Bounds(node.input.schema[before]).column(before, np.array([end + node.input.lead])).to_frame()
+    if isinstance(node, Apply) and node.moves:
+        return int(physical_of(node.function.of(row)))
+    if isinstance(node, Project) and node.retimes is not None:
+        return int(physical_of(row.select(translate(node.retimes, node.input.schema)).to_series()))
+    return end
+
+
+def physical_of(value: pl.Series) -> int:
+    """The one value of a column as a progress value."""
+    return int(value.to_frame("t").select(physical(pl.col("t"), value.dtype)).item())
+
+
+def _end_of_results(node: WindowAggregate, sources: Mapping[str, pl.DataFrame]) -> int | None:
+    end = _end(node.input, sources, node.by_rows)
+    if end is None or node.progress is None:
+        return None
+    lead, window = node.lead, node.window
+    results = _evaluate(node, sources, False).select(physical(pl.col(WINDOW_END), node.schema[WINDOW_END]))
+    ends: list[int] = results.to_series().to_list()
+    if isinstance(window, (Sliding, RowSliding)):
+        shape = window.over_rows if isinstance(window, RowSliding) else window
+        wall = end if node.options.zone is None else wall_promise(end, node.options.zone)
+        promised = Bounds(node.bound, node.options.zone).value(shape.end(shape.closed_below(wall)))
+    elif isinstance(window, Session):
+        promised = min([end + window.gap, *(e for e in ends if e > end)])
+    else:
+        promised = end
+    return max([promised, *ends]) - lead
+
+
+def _at(node: WindowAggregate) -> pl.Expr:
+    """The progress value of a row before a window: row numbers, or instants."""
+    dtype = node.input.schema[node.attribute]
+    return physical(pl.col(node.attribute), dtype) - (0 if node.by_rows else node.input.lead)
+
+
+def _windows(node: WindowAggregate, frame: pl.DataFrame, end: int | None) -> pl.DataFrame:
     given = node.input.schema
     zone = node.options.zone
-    at = physical(pl.col(node.attribute), given[node.attribute]) - (0 if node.by_rows else node.input.lead)
+    at = _at(node)
     columns = [(wall_clock(at, zone) if zone is not None else at).alias("@t")]
+    if zone is not None and end is not None:
+        end = int(pl.select(wall_clock(pl.lit(end), zone)).item())
     numbered = arrival(node.input)
     columns += [pl.col(numbered[-1]).cast(pl.Int64).alias("@row_num") if numbered else pl.lit(0).alias("@row_num")]
     columns += [translate(e, given).alias(n) for n, e in node.keys]
@@ -141,7 +216,7 @@ def _windows(node: WindowAggregate, frame: pl.DataFrame) -> pl.DataFrame:
     columns += [translate(e, given).alias(n) for n, e in arguments.items()]
     rows = frame.select(columns).rows(named=True)
     data: dict[str, list[Any]] = {name: [] for name in node.schema if name not in (VERSION, STATUS)}
-    for bounds, key, members in _groups(node, rows):
+    for bounds, key, members in _groups(node, rows, end):
         if not node.options.partial and bounds[0] is not None and bounds[0] < getattr(node.window, "origin", 0):
             continue
         for name, value in zip((n for n, _ in node.keys), key, strict=True):
@@ -156,7 +231,9 @@ def _windows(node: WindowAggregate, frame: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame([_series(n, v, node.schema[n], clock) for n, v in data.items()])
 
 
-def _groups(node: WindowAggregate, rows: list[Row]) -> list[tuple[tuple[int | None, int], tuple[Any, ...], list[Row]]]:
+def _groups(
+    node: WindowAggregate, rows: list[Row], end: int | None
+) -> list[tuple[tuple[int | None, int], tuple[Any, ...], list[Row]]]:
     """(bounds, key, rows) of every result."""
     keys = [n for n, _ in node.keys]
     parts = list(node.parts) if not isinstance(node.window, Session) else keys
@@ -167,7 +244,7 @@ def _groups(node: WindowAggregate, rows: list[Row]) -> list[tuple[tuple[int | No
     for members in by_part.values():
         # With windows of its own every part is a stream.
         tuples = {Tuple(r["@t"] if not node.by_rows else 0, _number(node, r, i)): r for i, r in enumerate(members)}
-        for w in _ids(node, list(tuples)):
+        for w in _ids(node, list(tuples), end):
             extent = node.window.extent(w, list(tuples))
             groups: dict[Hashable, list[Row]] = {}
             for t in extent:
@@ -175,7 +252,7 @@ def _groups(node: WindowAggregate, rows: list[Row]) -> list[tuple[tuple[int | No
             for held in groups.values():
                 found.append((_bounds(node, w, extent), tuple(held[0][k] for k in keys), held))
     if node.options.empty:
-        found += _empty(node, rows, keys, found)
+        found += _empty(node, rows, keys, found, end)
     return found
 
 
@@ -188,7 +265,9 @@ def _key(value: Any) -> Hashable:
     return "nan" if value != value else tuple(value) if isinstance(value, list) else value
 
 
-def _ids(node: WindowAggregate, tuples: list[Tuple]) -> list[Hashable]:
+def _ids(node: WindowAggregate, tuples: list[Tuple], end: int | None) -> list[Hashable]:
+    if isinstance(node.window, Landmark) and end is not None and tuples:  # they go on to the end of the stream
+        return sorted(node.window.windows([*tuples, Tuple(max(end, *(t.a for t in tuples)))]), key=repr)
     return sorted(node.window.windows(tuples), key=repr)
 
 
@@ -209,12 +288,12 @@ def _bounds(node: WindowAggregate, w: Any, extent: list[Tuple]) -> tuple[int | N
             return w[1], max(t.a for t in extent) + window.gap
 
 
-def _empty(node: WindowAggregate, rows: list[Row], keys: list[str], found: list[Any]) -> list[Any]:
-    """Windows without rows, of every group from its first window to the last that progress has passed."""
+def _empty(node: WindowAggregate, rows: list[Row], keys: list[str], found: list[Any], end: int | None) -> list[Any]:
+    """Windows without rows, of every group from its first window to the last that the end of the stream has passed."""
     window = node.window.over_rows if isinstance(node.window, RowSliding) else node.window
     assert isinstance(window, Sliding)
     at = "@row_num" if node.by_rows else "@t"
-    last = max((window.closed_below(r[at] + node.by_rows) for r in rows), default=0)
+    last = 0 if end is None else window.closed_below(end)
     there = {(bounds, tuple(_key(v) for v in key)) for bounds, key, _ in found}
     added: list[Any] = []
     inside = [r for r in rows if window.wids(Tuple(r[at]))]  # rows in gaps are in no window

@@ -17,6 +17,7 @@ from windrow.hosts.spark.exchange import (
     PROMISE,
     PROMISES_IGNORED,
     PROMISES_SENT,
+    REACHED,
     RESULT,
     ROWS_BAD,
     ROWS_IN,
@@ -62,6 +63,7 @@ class Outbox:
     part: int  # distinguishes the tasks of a micro-batch, so that shards can order what they get
     promised: int = START
     ended: bool = False
+    reached: int = START  # of a stream that has ended: how far it came
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     marks: list[pl.DataFrame] = field(default_factory=list)
     _groups: dict[Hashable, int] = field(default_factory=dict, init=False)
@@ -89,6 +91,7 @@ class Outbox:
             self._groups[promise.group] = max(promise.value, self._groups.get(promise.group, START))
         elif promise.value == END:
             self.ended = True
+            self.reached = max(self.reached, START if promise.reached is None else promise.reached)
         else:
             self.promised = max(self.promised, promise.value)
 
@@ -109,6 +112,8 @@ class Outbox:
             yield (shard, self.route.port, PROMISE, self._tag(), self.promised, None)
             if self.ended:
                 yield (shard, self.route.port, PROMISE, self._tag(), END, None)
+            if self.reached > START:
+                yield (shard, self.route.port, REACHED, self._tag(), self.reached, None)
             for group, value in self._groups.items():
                 yield (shard, self.route.port, PROMISE, self._tag(), value, group_text(group).encode())
 

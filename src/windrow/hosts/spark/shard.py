@@ -23,6 +23,7 @@ from windrow.hosts.spark.exchange import (
     PROMISE,
     PROMISES_IGNORED,
     PROMISES_SENT,
+    REACHED,
     ROWS_BAD,
     ROWS_LATE,
     ROWS_OUT,
@@ -39,7 +40,8 @@ from windrow.operators import Audit
 from windrow.operators.meld import group_of
 from windrow.operators.operator import State
 from windrow.planner import MELD, Meeting, Step, add_steps
-from windrow.progress import END, START, Punctuation
+from windrow.progress import START, Punctuation
+from windrow.progress import ended as ends_at
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState, TimerValues, ValueState
@@ -90,6 +92,7 @@ class Fragment:
         data: list[Row] = []
         shown: dict[int, list[Row]] = {}
         promised: dict[tuple[int, bytes | None], int] = {}
+        reached: dict[int, int] = {}
         for row in rows:
             if row[2] == DATA:
                 data.append(row)
@@ -98,6 +101,8 @@ class Fragment:
             elif row[2] == PROMISE:
                 about = row[1], row[5]
                 promised[about] = max(promised.get(about, START), row[4])
+            elif row[2] == REACHED:
+                reached[row[1]] = max(reached.get(row[1], START), row[4])
             else:
                 yield outbox.passed(row[2], row[4], row[5])
         # Arrival over the network is in no order; a fixed one makes a replayed micro-batch equal to the first.
@@ -107,7 +112,8 @@ class Fragment:
         for number, port in enumerate((*(port for port, _ in self.judges), *self.audited)):
             if found := [decode(_blob(r), "evidence") for r in sorted(shown.get(port, []), key=lambda r: r[3])]:
                 yield from outbox.rows(graph.on_batch(self.ports + number, pl.concat(found)))
-        for port, promise in self._promises(promised, ended):
+        ends = ((port, promise) for port in range(self.ports) for promise in ends_at(START, reached.get(port)))
+        for port, promise in ends if ended else self._promises(promised):
             yield from outbox.rows(graph.on_punctuation(port, promise))
         yield from outbox.rows(graph.on_flush())
         yield from outbox.last()
@@ -130,21 +136,10 @@ class Fragment:
             )
         return held
 
-    def _promises(
-        self, promised: Mapping[tuple[int, bytes | None], int], ended: bool
-    ) -> Iterator[tuple[int, Punctuation]]:
-        if not ended:
-            for (port, group), value in sorted(promised.items(), key=lambda p: (p[0][0], p[0][1] or b"")):
-                if value > START:
-                    yield port, Punctuation(value, None if group is None else group_of(group.decode()))
-            return
-        # How far the stream came, for windows that do not end by themselves: the same for all shards.
-        reached = max((v for (_, group), v in promised.items() if group is None and v != END), default=START)
-        for port in range(self.ports):
-            if reached > START:
-                yield port, Punctuation(reached)
-        for port in range(self.ports):
-            yield port, Punctuation(END)
+    def _promises(self, promised: Mapping[tuple[int, bytes | None], int]) -> Iterator[tuple[int, Punctuation]]:
+        for (port, group), value in sorted(promised.items(), key=lambda p: (p[0][0], p[0][1] or b"")):
+            if value > START:
+                yield port, Punctuation(value, None if group is None else group_of(group.decode()))
 
     def route_position(self, shard: int) -> int | None:
         """Which of the next stage's ports is this shard's (each shard promises for itself)."""
