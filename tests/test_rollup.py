@@ -1,4 +1,4 @@
-"""Windows over windows: results progress on the last instant of their window, so rolling up in steps changes nothing."""
+"""Windows over windows: results progress on the last instant of their window, so rolling up in steps is exact."""
 
 from datetime import UTC, date, datetime, timedelta
 
@@ -150,7 +150,9 @@ class TestWindowTime:
         assert both["window_end"] == [(5, 5), (10, 5), (15, 5), (20, 5)]
 
     def test_expressions_of_it_progress(self):
-        query = "SELECT sum(n) AS n FROM (SELECT n, window_time + 100 AS later FROM ({})) [RANGE 10, SLIDE 10, WA later]"
+        query = (
+            "SELECT sum(n) AS n FROM (SELECT n, window_time + 100 AS later FROM ({})) [RANGE 10, SLIDE 10, WA later]"
+        )
         assert self.sql(query.format(self.inner.format(""))).collect().rows() == [(100, 110, 10), (110, 120, 10)]
 
     def test_the_last_instant_of_a_window_back_from_a_row_is_its_end(self):

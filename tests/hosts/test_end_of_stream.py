@@ -1,4 +1,4 @@
-"""The end of a finite stream is the greatest progress value of any row that was read: of any member, whatever is kept."""
+"""The end of a finite stream is the greatest progress value of any row that was read, of any member of a union."""
 
 import polars as pl
 import pytest

@@ -160,7 +160,7 @@ class LocalRun:
     def _take(self, items: Iterable[Item]) -> None:
         for item in items:
             if isinstance(item, Punctuation):
-                self.promised = item.value
+                self.promised = item.value if item.group is None else self.promised
             elif isinstance(item, Side) and item.kind != "marks":  # here all parts are one: nothing is left to audit
                 self.counts["promises_ignored" if item.kind == "ignored" else f"rows_{item.kind}"] += item.count
                 if item.rows.width:

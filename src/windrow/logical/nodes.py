@@ -355,8 +355,24 @@ def promised_by(node: Node) -> tuple[str, ...]:
         case Union():  # inputs whose promises are about everyone fit to any
             kinds = {by for each in node.inputs if (by := promised_by(each))}
             return kinds.pop() if len(kinds) == 1 else ()
+        case WindowAggregate():
+            return closed_by(node) if node.progress is not None else ()
         case _:
             return ()
+
+
+def closed_by(node: WindowAggregate) -> tuple[str, ...]:
+    """The keys by which promises about single groups close windows, in the order of ``promised_by`` of the input.
+
+    None where groups are by other columns or by expressions, which a promise about a column says nothing about; and
+    where windows are of the whole stream: over row numbers, or back from every n-th row of all groups.
+    """
+    named = {e.name: n for n, e in node.keys if isinstance(e, exp.Column)}
+    columns = promised_by(node.input)
+    if node.by_rows or not all(c in named for c in columns):
+        return ()
+    found = tuple(named[c] for c in columns)
+    return () if isinstance(node.window, SlideByTuple) and not set(found) <= set(node.parts) else found
 
 
 def _passed_on(node: Filter | Project | Apply | Split, columns: tuple[str, ...]) -> tuple[str, ...]:

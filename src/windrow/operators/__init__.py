@@ -11,9 +11,9 @@ from windrow.operators.buffering import Buffering
 from windrow.operators.clock import WallClock
 from windrow.operators.describe import Describe
 from windrow.operators.dupelim import DupElim, Unique
+from windrow.operators.everyone import Everyone
 from windrow.operators.gate import Gate
 from windrow.operators.generate import Generate, Judge, Witness
-from windrow.operators.groupwise import GroupPaned
 from windrow.operators.instants import Instants
 from windrow.operators.landmark import Running
 from windrow.operators.last_instant import LastInstant
@@ -54,10 +54,10 @@ __all__ = [
     "Buffering",
     "Describe",
     "DupElim",
+    "Everyone",
     "FixedTable",
     "Gate",
     "Generate",
-    "GroupPaned",
     "Instants",
     "Item",
     "Judge",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import polars as pl
 
@@ -9,8 +11,9 @@ from windrow.operators.clock import Bounds
 from windrow.operators.operator import PROGRESS, Batch, Item, Side
 from windrow.operators.options import Options
 from windrow.operators.promised import Promised
-from windrow.operators.released import LATE_BY, LATE_ROWS, WINDOW_END, WINDOW_START, WINDOWS, clipped
-from windrow.operators.sourced import SOURCE, below
+from windrow.operators.released import LATE_BY, LATE_ROWS, LIMIT, WINDOW_END, WINDOW_START, WINDOWS
+from windrow.operators.row_windows import shifted
+from windrow.operators.sourced import SOURCE, promised
 from windrow.progress import END, Punctuation
 from windrow.windows import Landmark, Partitioned, Session, SlideByTuple, Sliding
 from windrow.windows.tuples import Ints
@@ -24,45 +27,49 @@ class Gate(Promised):
     promises, so that both agree on what is late. Under generous slack a late row that has open windows goes on, too.
     """
 
-    def __init__(self, window: Shape, dtype: pl.DataType, options: Options) -> None:
+    def __init__(
+        self, window: Shape, dtype: pl.DataType, options: Options, by: Mapping[str, pl.DataType] | None = None
+    ) -> None:
         super().__init__()
         self.window = window
         self.bounds = Bounds(dtype, options.zone)
         self.generous = options.generous
+        self.by = dict(by or {})  # the keys that promises about single groups name
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        suspects = below(batch, self.promises)  # only a row that breaks a promise can be late
+        told = self._promised(batch)
+        suspects = batch[PROGRESS].to_numpy() < told  # only a row that breaks a promise can be late
         if not suspects.any():
             return [batch.drop(ROW)]
         at = batch[PROGRESS].to_numpy()
-        first, last, missed = self._windows(at)
-        late = suspects.to_numpy() & (missed > 0)
+        first, last, missed = self._windows(at, told)
+        late = suspects & (missed > 0)
         if not late.any():
             return [batch.drop(ROW)]
         rows = batch.filter(pl.Series(late))
-        going_on = ~late | (self.generous & (missed < last - first)) if self.generous else ~late
-        side = Side("late", rows.height, self._records(rows, at[late], first[late], last[late], missed[late]))
-        return [batch.filter(pl.Series(going_on)).drop(ROW), side]
+        going_on = ~late | (missed < last - first) if self.generous else ~late
+        records = self._records(rows, at[late], told[late], first[late], last[late], missed[late])
+        return [batch.filter(pl.Series(going_on)).drop(ROW), Side("late", rows.height, records)]
 
-    def _windows(self, at: Ints) -> tuple[Ints, Ints, Ints]:
+    def _promised(self, batch: Batch) -> Ints:
+        """What is promised for each row: about everyone, its group or its source partition."""
+        by = self.by or ({SOURCE: batch.schema[SOURCE]} if SOURCE in batch.columns else {})
+        return promised(batch, self.promises, by).to_numpy()
+
+    def _windows(self, at: Ints, told: Ints) -> tuple[Ints, Ints, Ints]:
         """First and one-past-last window of each value, and how many of them are released."""
         ones = np.ones(len(at), np.int64)
         if isinstance(self.window, (Sliding, Landmark)):
-            low = self.promises.low
-            closed = clipped((low - self.window.origin) // self.window.slide) if low != END else clipped(END)
+            low = np.clip(told, -LIMIT, LIMIT)
+            closed = np.where(told == END, LIMIT, (low - self.window.origin) // self.window.slide)
             first, last = self.window.wids_array(at)
             return first, last, np.clip(closed - first, 0, np.maximum(last - first, 0))
         if isinstance(self.window, SlideByTuple):  # its windows are not known; those before the promise are out
-            return 0 * ones, np.where(at > self.promises.low - self.window.range, 2, 1), ones
+            return 0 * ones, np.where(at > shifted(told, -self.window.range), 2, 1), ones
         return 0 * ones, ones, ones
 
-    def _records(self, rows: Batch, at: Ints, first: Ints, last: Ints, missed: Ints) -> Batch:
+    def _records(self, rows: Batch, at: Ints, told: Ints, first: Ints, last: Ints, missed: Ints) -> Batch:
         starts, ends = self._bounds(at, first)
-        promised = self.promises.low
-        by = promised - at
-        if SOURCE in rows.columns:
-            told = [max(promised, self.promises.for_group(s)) for s in rows[SOURCE].to_list()]
-            by = np.array(told, np.int64) - at
         start = self.bounds.column(WINDOW_START, ends if starts is None else starts)
         whole = isinstance(self.window, Sliding) and not self.generous  # then it misses its open windows, too
         return (
@@ -72,7 +79,7 @@ class Gate(Promised):
                 start if starts is not None else pl.lit(None, start.dtype).alias(WINDOW_START),
                 self.bounds.column(WINDOW_END, ends),
                 pl.Series(WINDOWS, last - first if whole else missed),
-                pl.Series(LATE_BY, by),
+                pl.Series(LATE_BY, told - at),
                 pl.lit(1, pl.Int64).alias(LATE_ROWS),
             )
         )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
 from windrow.aggregates import Partials
 from windrow.operators.chunks import CHUNK, Chunks
+from windrow.operators.levels import CLOSED, FROM
 from windrow.operators.operator import PANE, Batch, Item
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.ranges import merged, windows_of
@@ -37,66 +38,106 @@ class Running(Released):
         aggregates: Partials,
         dtype: pl.DataType,
         options: Options = PLAIN,
+        by: Mapping[str, pl.DataType] | None = None,
     ) -> None:
-        super().__init__(keys, aggregates, dtype, options)
+        super().__init__(keys, aggregates, dtype, options, by)
         self.window = window
         self.totals = Chunks(lambda f: self._combined(f, (PANE, *self.keys)))
         self.stores["total/"] = self.totals
         self.remember(**{GREATEST: START})
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        late = batch.filter(pl.col(PANE) < self.closed)
+        closed, pane = self.closed_of(batch), batch[PANE].to_numpy()
+        late = pane < closed
         kept, side = batch, []
-        if late.height:
-            kept = batch.filter(pl.col(PANE) >= self.closed)
+        if late.any():
+            kept = batch.filter(pl.Series(~late))
             if self.options.generous:  # it counts from the first open window on
-                kept = batch.with_columns(pl.max_horizontal(PANE, pl.lit(self.closed)).alias(PANE))
-                kept = self._combined(kept, (PANE, *self.keys))
+                kept = self._combined(batch.with_columns(pl.Series(PANE, np.maximum(pane, closed))), (PANE, *self.keys))
             if self.options.late != "side":
-                first = late[PANE].to_numpy()
-                side = self.late(late, None, self._ends(first), self.closed - first)
+                first = pane[late]
+                side = self.late(batch.filter(pl.Series(late)), None, self._ends(first), closed[late] - first)
         if kept.height:
             self.marks[GREATEST] = max(self.marks[GREATEST], int(kept[PANE].max()))  # type: ignore[arg-type]
             self.chunks.append(kept.with_columns(pl.col(PANE).alias(CHUNK)))
         return side
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        if promise.group is not None:
+            self.levels.note(promise)
+            return []
         before = self.closed
         if not self.advance(promise):
             return []
         # Slices are tumbling windows: how far the stream came is the number of the last one that has a row.
         reached = max(self.marks[GREATEST], START if promise.reached is None else promise.reached)
         last = self.closed if self.closed != END else max(before, reached + 1)
-        items: list[Item] = [*self._windows(before, last)] if self.marks[GREATEST] != START else []
+        items: list[Item] = []
+        if self.marks[GREATEST] != START:
+            items += self._windows(self.totals.below(1), self.chunks.below(last), before, last)
         if fresh := self.chunks.below(last):
-            settled = pl.concat(fresh).with_columns(pl.lit(0, pl.Int64).alias(PANE))
-            self.totals.append(self._combined(settled, (PANE, *self.keys)).with_columns(pl.col(PANE).alias(CHUNK)))
+            self._settle(pl.concat(fresh))
             self.chunks.free_below(last)
-        end = END if self.closed == END else self.bounds.value(self.window.end(self.closed))
-        return [*items, Punctuation(end)]
+        self.levels.forget(self.closed)
+        return [*items, Punctuation(END if self.closed == END else self.promised_end(self.closed))]
 
-    def _windows(self, first: int, last: int) -> list[Batch]:
-        fresh = self.chunks.below(last)
-        settled = [f.with_columns(pl.lit(clipped(START)).alias(PANE)) for f in self.totals.below(1)]
+    def promised_end(self, closed: int) -> int:
+        return self.bounds.value(min(END, self.window.end(closed)))
+
+    def release_groups(self, news: Batch) -> list[Item]:
+        """Their slices up to the promise are settled, whatever the others do."""
+        by, last = list(self.levels.by), int(news[CLOSED].max())  # type: ignore[arg-type]
+        fresh = []
+        for chunk in [c for c in sorted(self.chunks.stacks) if c < last]:
+            slices = pl.concat(self.chunks.stacks[chunk])
+            promised = slices.select(by).join(news, on=by, how="left", nulls_equal=True, maintain_order="left")[CLOSED]
+            due = promised.fill_null(START) > chunk
+            if due.any():
+                fresh.append(slices.filter(due))
+                self.chunks.replace(chunk, self.chunks.combine(slices.filter(~due)))
+        settled = [f.join(news, on=by, how="semi", nulls_equal=True) for f in self.totals.below(1)]
+        items: list[Item] = [*self._windows([f for f in settled if f.height], fresh, START, last, news)]
+        if fresh:
+            self._settle(pl.concat(fresh))
+        return items
+
+    def _settle(self, slices: Batch) -> None:
+        settled = slices.with_columns(pl.lit(0, pl.Int64).alias(PANE))
+        self.totals.append(self._combined(settled, (PANE, *self.keys)).with_columns(pl.col(PANE).alias(CHUNK)))
+
+    def _windows(
+        self, settled: list[Batch], fresh: list[Batch], first: int, last: int, news: Batch | None = None
+    ) -> list[Batch]:
+        """The windows [first, last) of all groups, but for those that are out; of groups in ``news``, what is new."""
         if not fresh and not settled:
             return []
+        settled = [f.with_columns(pl.lit(clipped(START)).alias(PANE)) for f in settled]
         entries = numbered(pl.concat([*settled, *fresh]), self.keys)
         groups = entries.select("@group", *self.keys).unique("@group").sort("@group")
         entries = self._combined(entries, ("@group", PANE)).sort("@group", PANE)
-        first = max(first, int(entries[PANE].min())) if not settled else first  # type: ignore[arg-type]
-        check_amount((last - first) * groups.height, "a landmark window")
+        low, high = self._spans(groups, first, last, news)
+        begins = entries.group_by("@group").agg(pl.col(PANE).min()).sort("@group")[PANE].to_numpy()
+        low = np.maximum(low, begins)
+        check_amount(int(np.maximum(high.astype(object) - low, 0).sum()), "a landmark window")
         most = max(1, CELLS // groups.height)
-        return [
-            self._block(entries, groups, low, min(low + most, last))
-            for low in range(first, last, most)
-            if (entries[PANE] < min(low + most, last)).any()
+        blocks = [
+            self._block(entries, groups, np.maximum(low, at), np.minimum(high, at + most))
+            for at in range(int(low.min()), int(high.max()), most)
         ]
+        return [block for block in blocks if block.height]
 
-    def _block(self, entries: Batch, groups: Batch, first: int, last: int) -> Batch:
-        entries = entries.filter(pl.col(PANE) < last)
+    def _spans(self, groups: Batch, first: int, last: int, news: Batch | None) -> tuple[Ints, Ints]:
+        """From which window to which each group has results."""
+        if news is not None:
+            own = groups.join(news, on=list(self.levels.by), how="left", nulls_equal=True, maintain_order="left")
+            return own[FROM].to_numpy(), own[CLOSED].to_numpy()
+        return self.closed_of(groups, first), np.full(groups.height, last)
+
+    def _block(self, entries: Batch, groups: Batch, first: Ints, last: Ints) -> Batch:
+        """The windows of each group from ``first`` to ``last``."""
         group = entries["@group"].to_numpy().astype(np.int64)
-        begin = np.maximum(entries[PANE].to_numpy(), first)
-        wid, low, high = windows_of(group, begin, np.full(len(begin), last))
+        pane = entries[PANE].to_numpy()
+        wid, low, high = windows_of(group, np.maximum(pane, first[group]), np.maximum(last[group], first[group]))
         names = groups.select(self.keys)[group[low]] if self.keys else pl.DataFrame()
         with locating(lambda at: self.place({**at, **names.row(at["@row"], named=True)})):
             states = merged(self.aggregates, entries, low, high)

@@ -10,16 +10,17 @@ import polars as pl
 from windrow.aggregates import ROWS
 from windrow.aggregates.parts import Array, NumberPart
 from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW, Chunks
+from windrow.operators.levels import CLOSED, FROM
 from windrow.operators.operator import PANE, WID, Batch, Item, Side
 from windrow.operators.panes import pane_length
 from windrow.operators.ranges import merged, windows_of
-from windrow.operators.released import STATUS, VERSION, check_amount, clipped, locating, numbered, spread
+from windrow.operators.released import LIMIT, STATUS, VERSION, check_amount, clipped, locating, numbered, spread
 from windrow.operators.slide import slide
 from windrow.operators.sliding import SlidingAggregate, rows_in
 from windrow.operators.tables import blocks
 from windrow.operators.versions import Versions
 from windrow.progress import END, START, Punctuation
-from windrow.windows.tuples import Ints
+from windrow.windows.tuples import Bools, Ints
 
 CELLS = 1 << 21  # panes x groups that are slid over at once: 16 MB per state column
 FIRST = "@first"  # the first window of a group that has a result in every window
@@ -48,6 +49,8 @@ class Paned(SlidingAggregate):
             self.stores["versions/"] = self.versions.chunks
         if options.early is not None:
             self.remember(greatest=START, shown=START)
+        if self.levels.by:
+            self.remember(dead=0)
 
     def pane_size(self) -> int:
         """The length of a pane; queries that share panes have smaller ones than each alone."""
@@ -59,33 +62,41 @@ class Paned(SlidingAggregate):
     # -- rows ----------------------------------------------------------------------------------------------------
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         # Every pane before the end of the last released window is in a released window, or in none (gaps).
-        late = batch.filter(pl.col(PANE) < clipped(self.closed * self.step))
-        kept, side = (batch, []) if not late.height else self._policy(batch, late)
+        closed = self._closed_of(batch)
+        late = batch[PANE].to_numpy() < closed * self.step
+        kept, side = (batch, []) if not late.any() else self._policy(batch, late, closed)
         if kept.height:
             self.chunks.append(kept.with_columns((pl.col(PANE) // self.width).alias(CHUNK)))
             self._note(kept)
         return side
 
-    def _policy(self, batch: Batch, late: Batch) -> tuple[Batch, list[Item]]:
+    def _closed_of(self, frame: Batch, low: int | None = None) -> Ints:
+        """How far the group of each row is released, within what leaves room for arithmetic in 64 bits."""
+        limit = LIMIT // self.step
+        return self.closed_of(frame, low).clip(-limit, limit)
+
+    def _policy(self, batch: Batch, late: Bools, closed: Ints) -> tuple[Batch, list[Item]]:
         """What still counts of a batch with late partials, and how the others leave."""
-        final = self._final()  # no window below this id can get another result
-        wanted = self._first_pane(final) if self.options.generous else clipped(final * self.step)
-        kept = batch.filter(pl.col(PANE) >= wanted)
+        final = self._final(closed)  # no window below this id can get another result
+        least = (final + 1) * self.step - self.length if self.options.generous else final * self.step
+        wanted = batch[PANE].to_numpy() >= least
+        kept = batch.filter(pl.Series(wanted))
         if self.options.late == "side":  # counted by Gate, where they still were rows
             return kept, []
-        dropped = late.filter(pl.col(PANE) < wanted)
         if self.options.late != "revise":
-            return kept, self._missed(late)
-        accepted = late.filter(pl.col(PANE) >= wanted)
+            return kept, self._missed(batch, late, closed)
+        accepted = batch.filter(pl.Series(late & wanted))
         self.dirty.append(accepted.select(PANE, *self.keys).with_columns(pl.lit(0, pl.Int64).alias(CHUNK)))
-        items = self._missed(dropped) if dropped.height else []
+        items = self._missed(batch, late & ~wanted, closed) if (late & ~wanted).any() else []
         extra = rows_in(accepted)
         return kept, [*items, Side("late", extra), Side("revised", extra)] if extra else items
 
-    def _missed(self, late: Batch) -> list[Item]:
-        pane = late[PANE].to_numpy()
+    def _missed(self, batch: Batch, late: Bools, closed: Ints) -> list[Item]:
+        missed = batch.filter(pl.Series(late))
+        pane = missed[PANE].to_numpy()
         last = (pane + self.length) // self.step
-        return self.late_in(late, pane // self.step, last.clip(max=self.closed) if self.options.generous else last)
+        last = np.minimum(last, closed[late]) if self.options.generous else last
+        return self.late_in(missed, pane // self.step, last)
 
     def _note(self, kept: Batch) -> None:
         if "greatest" in self.marks:
@@ -96,17 +107,29 @@ class Paned(SlidingAggregate):
 
     # -- promises ------------------------------------------------------------------------------------------------
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        if promise.group is not None:
+            self.levels.note(promise)
+            return []
         before = self.closed
         # What late rows revise comes out first: the promise may free the panes that it is made of.
         items = self._revised() if self.options.late == "revise" and self.news_in(promise) else []
         if not self.advance(promise):
             return []
+        released: list[Item] = []
         for states in self._states(before, self.closed):
-            items += self._released(states)
+            released += self._released(self._beyond(states))
         if self.options.empty:
-            items += self._empty_windows(before, promise.reached, items)
+            end = before if promise.reached is None else max(before, promise.reached)
+            released += self._everyones_empty(before, self.closed if self.closed != END else end, released)
         self._free()
-        return [*items, self.promise()]
+        self.levels.forget(self.closed)
+        return [*items, *released, self.promise()]
+
+    def _beyond(self, states: Batch) -> Batch:
+        """Without what promises about single groups have released already."""
+        if not self.levels:
+            return states
+        return states.filter(pl.Series(states[WID].to_numpy() >= self._closed_of(states, START)))
 
     def _released(self, states: Batch) -> list[Item]:
         states = self.whole(states)
@@ -120,17 +143,20 @@ class Paned(SlidingAggregate):
         lowered = super().results(frame)
         return lowered.hstack(frame.select(VERSION, STATUS)) if self.options.versioned else lowered
 
-    def _final(self) -> int:
-        return clipped(self.closed - self.kept) if self.options.late == "revise" else self.closed
+    def _final(self, closed: Ints) -> Ints:
+        """Of groups that are released so far: below this id no window can get another result."""
+        return closed - self.kept if self.options.late == "revise" else closed
 
     def _free(self) -> None:
-        final = self._final() if self.closed != END else END
+        kept = self.kept if self.options.late == "revise" else 0
+        final = END if self.closed == END else clipped(self.closed - kept)
         self.chunks.free_below(self._first_pane(final) // self.width)
         self.versions.free_below(final)
 
     def on_flush(self) -> list[Item]:
-        """Revisions of released windows, and early results of open ones."""
+        """Revisions of released windows, results of groups with promises of their own, early ones of open windows."""
         items = self._revised() if self.options.late == "revise" else []
+        items += super().on_flush()
         return [*items, *self._early()] if self.options.early is not None else items
 
     def _revised(self) -> list[Item]:
@@ -138,9 +164,9 @@ class Paned(SlidingAggregate):
         if not frames:
             return []
         touched = pl.concat(frames).unique()
-        pane = touched[PANE].to_numpy()
-        first = np.maximum(pane // self.step, self._final())
-        wids, source = spread(first, np.minimum((pane + self.length) // self.step, self.closed))
+        pane, closed = touched[PANE].to_numpy(), self._closed_of(touched)
+        first = np.maximum(pane // self.step, self._final(closed))
+        wids, source = spread(first, np.minimum((pane + self.length) // self.step, closed))
         pairs = self._keyed(touched, source, wids).unique()
         self.dirty.free_below(1)
         if not pairs.height:
@@ -163,31 +189,86 @@ class Paned(SlidingAggregate):
         last = (self.marks["greatest"] + self.length) // self.step
         items: list[Item] = []
         for states in self._states(self.closed, last):
-            stamped = self.versions.stamp(self.whole(states), "early", 0, changed_only=True)
+            stamped = self.versions.stamp(self.whole(self._beyond(states)), "early", 0, changed_only=True)
             self.versions.record(stamped)
             items += [self.results(stamped)] if stamped.height else []
         return items
 
-    def _empty_windows(self, before: int, reached: int | None, items: list[Item]) -> list[Item]:
+    # -- empty windows -------------------------------------------------------------------------------------------
+    def _everyones_empty(self, before: int, upto: int, there: list[Item]) -> list[Item]:
         """Results of nothing, for each group seen, from its first window on. At the end of a stream, they are those
         that a promise of the greatest progress value would close.
         """
-        frames = self.seen.below(1)
-        if not frames:
+        groups = self._seen()
+        if groups is None:
             return []
-        groups = _first_of(pl.concat(frames), self.keys)
-        upto = self.closed if self.closed != END else max(before, START if reached is None else reached)
         first = np.maximum(groups[FIRST].to_numpy(), before)
-        check_amount(int(np.maximum(upto - first.astype(object), 0).sum()), "WITH EMPTY")
-        wids, source = spread(first, np.full(len(first), upto))
+        first = np.maximum(first, self._closed_of(groups, START)) if self.levels else first
+        return self._empty(groups, first, np.full(len(first), upto), there)
+
+    def _groups_empty(self, news: Batch, there: list[Item]) -> list[Item]:
+        """The same for groups that have promises of their own."""
+        groups = self._seen()
+        if groups is None:
+            return []
+        groups = groups.join(news, on=list(self.levels.by), how="inner", nulls_equal=True)
+        limit = LIMIT // self.step
+        first = np.maximum(groups[FIRST].to_numpy(), groups[FROM].to_numpy())
+        return self._empty(groups, first, groups[CLOSED].to_numpy().clip(max=limit), there)
+
+    def _seen(self) -> Batch | None:
+        frames = self.seen.below(1)
+        return _first_of(pl.concat(frames), self.keys) if frames else None
+
+    def _empty(self, groups: Batch, first: Ints, last: Ints, there: list[Item]) -> list[Item]:
+        check_amount(int(np.maximum(last.astype(object) - first, 0).sum()), "WITH EMPTY")
+        wids, source = spread(first, last)
         every = self._keyed(groups, source, wids)
-        there = [i.select(*self.keys, "window_end") for i in items if isinstance(i, pl.DataFrame)]
-        if there:
+        known = [i.select(*self.keys, "window_end") for i in there if isinstance(i, pl.DataFrame)]
+        if known:
             ends = self.bounds.column("window_end", self.ends(wids))
-            known = pl.concat(there)
-            every = every.with_columns(ends).join(known, on=[*self.keys, "window_end"], how="anti", nulls_equal=True)
+            by = [*self.keys, "window_end"]
+            every = every.with_columns(ends).join(pl.concat(known), on=by, how="anti", nulls_equal=True)
             every = every.drop("window_end")
         return self._released(self.aggregates.empty(every)) if every.height else []
+
+    # -- single groups -------------------------------------------------------------------------------------------
+    def release_groups(self, news: Batch) -> list[Item]:
+        first, last = int(news[FROM].min()), int(news[CLOSED].max())  # type: ignore[arg-type]
+        end = clipped(END) if last == END else clipped(last * self.step)
+        frames = self._panes(first, end)
+        items: list[Item] = []
+        if frames:
+            by = list(self.levels.by)
+            panes = pl.concat(frames).join(news.select(by), on=by, how="semi", nulls_equal=True)
+            needed = panes.filter(pl.col(PANE) < end, pl.col(PANE) >= self._first_pane(first))
+            for states in self._windows(needed, first, last) if needed.height else ():
+                own = states.join(news, on=by, how="left", nulls_equal=True, maintain_order="left")
+                own = own.filter(pl.col(WID) >= pl.col(FROM), pl.col(WID) < pl.col(CLOSED)).drop(FROM, CLOSED)
+                items += self._released(own)
+            self.marks["dead"] += int(self._dead(panes).sum())
+        if self.options.empty:
+            items += self._groups_empty(news, items)
+        self._drop_dead()
+        return items
+
+    def _dead(self, panes: Batch) -> Bools:
+        """Which partials are only in windows of their group that can have no further result."""
+        final = self._final(self._closed_of(panes, START))
+        return np.asarray(panes[PANE].to_numpy() < (final + 1) * self.step - self.length)
+
+    def _drop_dead(self) -> None:
+        """When they are most of the state: groups that end one by one need no promise about everyone to stay small."""
+        if 2 * self.marks["dead"] <= self.chunks.height():
+            return
+        for chunk in list(self.chunks.stacks):
+            whole = self.chunks.combine(pl.concat(self.chunks.stacks[chunk]))
+            self.chunks.replace(chunk, whole.filter(pl.Series(~self._dead(whole))))
+        for chunk, stack in list(self.versions.chunks.stacks.items()):
+            known = pl.concat(stack)
+            past = known[WID].to_numpy() < self._final(self._closed_of(known, START))
+            self.versions.chunks.replace(chunk, self.versions.chunks.combine(known.filter(pl.Series(~past))))
+        self.marks["dead"] = 0
 
     # -- when ----------------------------------------------------------------------------------------------------
     def wake_at(self) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 
 from windrow.aggregates import ROWS, Failed, Partials
-from windrow.errors import LateError, ResultError
+from windrow.errors import InternalError, LateError, ResultError
 from windrow.operators.chunks import CHUNK, Chunks
 from windrow.operators.clock import Bounds
+from windrow.operators.levels import Levels
 from windrow.operators.operator import Batch, Changes, Item, Side, State
 from windrow.operators.options import PLAIN, Options
 from windrow.progress import END, START, Punctuation
@@ -62,12 +63,20 @@ class Released:
     """State of a window aggregate: partials in chunks, and ``closed``: how far windows are released.
 
     A row is late when a window it belongs to is released; what happens then is the query's late policy. ``stores``
-    are further chunked tables; ``marks`` further integers that must survive a restart.
+    are further chunked tables; ``marks`` further integers that must survive a restart. ``by``: the keys that promises
+    about single groups name; such a group is released as far as it is promised itself.
     """
 
     chunk_by: ClassVar[str]  # the column that, besides the keys, tells partials apart
 
-    def __init__(self, keys: Sequence[str], aggregates: Partials, dtype: pl.DataType, options: Options = PLAIN) -> None:
+    def __init__(
+        self,
+        keys: Sequence[str],
+        aggregates: Partials,
+        dtype: pl.DataType,
+        options: Options = PLAIN,
+        by: Mapping[str, pl.DataType] | None = None,
+    ) -> None:
         self.keys = tuple(keys)
         self.aggregates = aggregates
         self.bounds = Bounds(dtype, options.zone)
@@ -76,9 +85,10 @@ class Released:
         self._first: dict[str, int] = {}
         self._saved: dict[str, int] = {}
         self.remember(value=START)
-        by = (self.chunk_by, *keys)
-        self.chunks = Chunks(lambda f: self._combined(f, (CHUNK, *by) if CHUNK in f.columns else by), together=True)
-        self.stores: dict[str, Chunks] = {"": self.chunks}
+        of = (self.chunk_by, *keys)
+        self.chunks = Chunks(lambda f: self._combined(f, (CHUNK, *of) if CHUNK in f.columns else of), together=True)
+        self.levels = Levels(by or {})  # of the groups that promises can be about
+        self.stores: dict[str, Chunks] = {"": self.chunks, **self.levels.stores()}
 
     # -- progress ------------------------------------------------------------------------------------------------
     @property
@@ -101,7 +111,27 @@ class Released:
         return True
 
     def on_flush(self) -> list[Item]:
-        return []
+        """What promises about single groups have closed, and what follows from them for the results of each."""
+        news = self.levels.news(self.closed)
+        if news is None:
+            return []
+        return [*self.release_groups(news), *self.promises_of(news)]
+
+    def release_groups(self, news: Batch) -> list[Item]:
+        """The results of some groups, each from where it stood (``@from``) to where it is now (``@closed``)."""
+        raise InternalError(f"{type(self).__name__} cannot release single groups")
+
+    def promises_of(self, news: Batch) -> list[Item]:
+        """What is promised about the results of these groups."""
+        return [promise.mapped(self.promised_end) for promise in self.levels.promises(news)]
+
+    def promised_end(self, closed: int) -> int:
+        """The end of the first window that is still open where everything up to ``closed`` is released."""
+        return self.bounds.value(closed)
+
+    def closed_of(self, frame: Batch, low: int | None = None) -> Ints:
+        """How far the group of each row is released: as far as everyone, or ``low``, at least."""
+        return self.levels.of(frame, self.closed if low is None else low).to_numpy()
 
     # -- merging -------------------------------------------------------------------------------------------------
     def place(self, at: dict[str, Any]) -> dict[str, Any]:

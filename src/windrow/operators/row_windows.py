@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -47,13 +47,14 @@ class RowWindows(Released, ABC):
         dtype: pl.DataType,
         options: Options = PLAIN,
         parts: Sequence[str] = (),
+        by: Mapping[str, pl.DataType] | None = None,
     ) -> None:
-        super().__init__(keys, aggregates, dtype, options)
+        super().__init__(keys, aggregates, dtype, options, by)
         self.window = window
         self.parts = tuple(parts)
         self.ranked = window.by == "rank" and window.slide > 1
-        by = list(self.parts)
-        self.counts = Chunks(lambda f: f.group_by(by).agg(pl.col(TOTAL).sum()) if by else f.select(pl.col(TOTAL).sum()))
+        of, total = list(self.parts), pl.col(TOTAL).sum()
+        self.counts = Chunks(lambda f: f.group_by(of).agg(total) if of else f.select(total))
         if self.ranked:
             self.stores["counts/"] = self.counts
         self.lay_out()
@@ -73,10 +74,11 @@ class RowWindows(Released, ABC):
         if not batch.height:
             return []
         side: list[Item] = []
-        if int(batch[PROGRESS].min()) < self.closed:  # type: ignore[arg-type]
-            late = batch.filter(pl.col(PROGRESS) < self.closed)
-            wanted = self.closed - self.window.range if self.options.generous else self.closed - 1
-            batch = batch.filter(pl.col(PROGRESS) > max(wanted, START))
+        closed, at = self.closed_of(batch), batch[PROGRESS].to_numpy()
+        if (at < closed).any():
+            late = batch.filter(pl.Series(at < closed))
+            wanted = shifted(closed, -self.window.range if self.options.generous else -1)
+            batch = batch.filter(pl.Series(at > wanted))
             at = late[PROGRESS].to_numpy()
             if self.options.late != "side":
                 side = self.late(late, at - self.window.range, at, np.ones(len(at), np.int64))
@@ -85,10 +87,14 @@ class RowWindows(Released, ABC):
         return side
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        if promise.group is not None:
+            self.levels.note(promise)
+            return []
         before = self.closed
         if not self.advance(promise):
             return []
         items: list[Item] = [*self.release(before, self.closed)]
+        self.levels.forget(self.closed)
         return [*items, Punctuation(END if self.closed == END else self.bounds.value(self.closed))]
 
     # -- windows -------------------------------------------------------------------------------------------------

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
 from windrow.aggregates import Partials
 from windrow.operators.chunks import CHUNK, Chunks
+from windrow.operators.levels import CLOSED
 from windrow.operators.operator import PROGRESS, Batch, Item
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.released import LIMIT, Released, numbered
@@ -30,9 +31,15 @@ class Sessions(Released):
     chunk_by = PROGRESS
 
     def __init__(
-        self, window: Session, keys: Sequence[str], aggregates: Partials, dtype: pl.DataType, options: Options = PLAIN
+        self,
+        window: Session,
+        keys: Sequence[str],
+        aggregates: Partials,
+        dtype: pl.DataType,
+        options: Options = PLAIN,
+        by: Mapping[str, pl.DataType] | None = None,
     ) -> None:
-        super().__init__(keys, aggregates, dtype, options)
+        super().__init__(keys, aggregates, dtype, options, by)
         self.window = window
         self.width = max(1, window.gap // CHUNKS_PER_GAP)
         self.runs = Chunks(lambda f: f)  # one row per key: nothing to merge
@@ -40,10 +47,10 @@ class Sessions(Released):
         self.remember(told=START)
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        late = batch.filter(pl.col(PROGRESS) < self.closed)
+        below = pl.Series(batch[PROGRESS].to_numpy() < self.closed_of(batch))
         side: list[Item] = []
-        if late.height:
-            batch = batch.filter(pl.col(PROGRESS) >= self.closed)
+        if below.any():
+            late, batch = batch.filter(below), batch.filter(~below)
             at = late[PROGRESS].to_numpy()
             if self.options.late != "side":
                 side = self.late(late, at, at + self.window.gap, np.ones(len(at), np.int64))
@@ -52,8 +59,12 @@ class Sessions(Released):
         return side
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        if promise.group is not None:
+            self.levels.note(promise)
+            return []
         if not self.advance(promise):
             return []
+        self.levels.forget(self.closed)
         limit = self.closed
         fresh = self._settled(limit)
         finished = (
@@ -62,16 +73,54 @@ class Sessions(Released):
         items: list[Item] = []
         done: list[Batch] = []
         if fresh is not None:
-            touched = self._take(fresh.select(self.keys).unique())
+            touched = self._take(fresh.select(self.keys).unique(), self.keys)
             runs = self._joined(pl.concat([touched, fresh]) if touched is not None else fresh)
             done.append(runs.filter(pl.col(PROGRESS) <= finished))
             self._put(runs.filter(pl.col(PROGRESS) > finished))
         done += self._expired(finished)
-        for runs in done:
-            if runs.height:
-                ends = runs[PROGRESS].to_numpy() + self.window.gap
-                items.append(self.lowered(runs, runs[FIRST].to_numpy(), ends))
+        items += [self._ended(runs) for runs in done if runs.height]
         return [*items, *self._promise(limit)]
+
+    def _ended(self, runs: Batch) -> Batch:
+        return self.lowered(runs, runs[FIRST].to_numpy(), runs[PROGRESS].to_numpy() + self.window.gap)
+
+    # -- single groups -------------------------------------------------------------------------------------------
+    def release_groups(self, news: Batch) -> list[Item]:
+        by = list(self.levels.by)
+        held = self._take(news.select(by), by)
+        fresh = self._settled_of(news)
+        both = [runs for runs in (held, fresh) if runs is not None]
+        if not both:
+            return []
+        runs = self._joined(pl.concat(both))
+        promised = runs.select(by).join(news, on=by, how="left", nulls_equal=True, maintain_order="left")[CLOSED]
+        over = pl.Series(runs[PROGRESS].to_numpy() <= promised.to_numpy() - self.window.gap)
+        self._put(runs.filter(~over))
+        done = runs.filter(over)
+        return [self._ended(done)] if done.height else []
+
+    def _settled_of(self, news: Batch) -> Batch | None:
+        """The partials of some groups below the promises about them, as runs of one instant each; they leave."""
+        by, last = list(self.levels.by), int(news[CLOSED].max())  # type: ignore[arg-type]
+        found = []
+        for chunk in [c for c in sorted(self.chunks.stacks) if c * self.width < last]:
+            entries = pl.concat(self.chunks.stacks[chunk])
+            promised = entries.select(by).join(news, on=by, how="left", nulls_equal=True, maintain_order="left")[CLOSED]
+            due = pl.Series(entries[PROGRESS].to_numpy() < promised.fill_null(START).to_numpy())
+            if due.any():
+                found.append(entries.filter(due))
+                self.chunks.replace(chunk, self.chunks.combine(entries.filter(~due)))
+        return pl.concat(found).with_columns(pl.col(PROGRESS).alias(FIRST)) if found else None
+
+    def promises_of(self, news: Batch) -> list[Item]:
+        """As for everyone: an open session can end as it is now, and a new one begins at the promise at the soonest."""
+        by = list(self.levels.by)
+        held = [f.select(*by, PROGRESS) for stack in self.runs.stacks.values() for f in stack]
+        none = pl.DataFrame(schema={**self.levels.by, PROGRESS: pl.Int64()})
+        last = pl.concat([none, *held]).group_by(by).agg(pl.col(PROGRESS).min())
+        first = news.join(last, on=by, how="left", nulls_equal=True)
+        ends = first.with_columns(pl.min_horizontal(PROGRESS, CLOSED).alias(CLOSED))
+        return [promise.mapped(lambda at: at + self.window.gap) for promise in self.levels.promises(ends)]
 
     def _promise(self, limit: int) -> list[Item]:
         """A session that is open can end as it is now; a new one begins at the promise at the soonest."""
@@ -113,15 +162,15 @@ class Sessions(Released):
             runs = runs.select(*self.keys, FIRST, PROGRESS, *self.aggregates.columns)
             self.runs.append(runs.with_columns((pl.col(PROGRESS) // self.width).alias(CHUNK)))
 
-    def _take(self, keys: Batch) -> Batch | None:
-        """The open runs of some keys, out of the store."""
+    def _take(self, names: Batch, keys: Sequence[str]) -> Batch | None:
+        """The open runs of those that are named by some keys, out of the store."""
         found = []
         for chunk, stack in list(self.runs.stacks.items()):
             runs = pl.concat(stack)
-            hit = runs.join(keys, on=list(self.keys), how="semi", nulls_equal=True) if self.keys else runs
+            hit = runs.join(names, on=list(keys), how="semi", nulls_equal=True) if keys else runs
             if hit.height:
                 found.append(hit)
-                rest = runs.join(keys, on=list(self.keys), how="anti", nulls_equal=True) if self.keys else runs.clear()
+                rest = runs.join(names, on=list(keys), how="anti", nulls_equal=True) if keys else runs.clear()
                 self.runs.replace(chunk, rest)
         return pl.concat(found).select(PROGRESS, *self.keys, *self.aggregates.columns, FIRST) if found else None
 

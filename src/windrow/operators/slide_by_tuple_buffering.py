@@ -7,7 +7,8 @@ import polars as pl
 
 from windrow.aggregates.parts import Fold, Part
 from windrow.operators.chunks import CHUNK
-from windrow.operators.operator import PROGRESS, Batch
+from windrow.operators.levels import CLOSED, FROM
+from windrow.operators.operator import PROGRESS, Batch, Item
 from windrow.operators.ranges import concatenated, windows_of
 from windrow.operators.released import locating
 from windrow.operators.row_windows import BEYOND, GROUP, PART, RowWindows, placed, shifted
@@ -16,7 +17,9 @@ from windrow.windows.tuples import Ints
 
 
 class BufferedByTuple(RowWindows):
-    """The baseline of Li 6.1.5: the standard implementation, which materialises each window extent."""
+    """The baseline of Li 6.1.5: the standard implementation, which materialises each window extent. It is also what
+    closes the windows of single groups: entries are there for whoever is promised next.
+    """
 
     def keep(self, batch: Batch) -> None:
         self.chunks.append(batch.with_columns((pl.col(PROGRESS) // self.window.range).alias(CHUNK)))
@@ -29,14 +32,32 @@ class BufferedByTuple(RowWindows):
                 pl.col(PROGRESS) > max(before - self.window.range, START),
                 pl.col(PROGRESS) < limit if limit != END else pl.lit(True),
             )
-            results = self._windows(entries, before)
+            results = self._windows(entries, self.closed_of(entries, before))
         needed = limit - self.window.range + 1  # the first row that a later window can hold
         self.chunks.free_below(needed // self.window.range if limit != END else BEYOND)
         return results
 
-    def _windows(self, entries: Batch, before: int) -> list[Batch]:
-        entries = self.numbered(entries)
-        ids = self.ids(entries.filter(pl.col(PROGRESS) >= before))
+    def release_groups(self, news: Batch) -> list[Item]:
+        """What a group no longer needs goes at once: its windows read everything that is kept."""
+        by, results = list(self.levels.by), []
+        for chunk in list(self.chunks.stacks):
+            whole = self.chunks.combine(pl.concat(self.chunks.stacks[chunk]))
+            known = whole.join(news, on=by, how="left", nulls_equal=True, maintain_order="left")
+            own = known.filter(pl.col(CLOSED).is_not_null())
+            if own.height:
+                results.append(own)
+                past = shifted(known[CLOSED].fill_null(START).to_numpy(), -self.window.range)
+                needed = pl.Series(known[PROGRESS].to_numpy() > past) | known[CLOSED].is_null()
+                self.chunks.replace(chunk, known.filter(needed).drop(FROM, CLOSED))
+        if not results:
+            return []
+        entries = pl.concat(results).filter(pl.col(PROGRESS) < pl.col(CLOSED)).sort(PROGRESS)
+        return [*self._windows(entries.drop(FROM, CLOSED), entries[FROM].to_numpy())] if entries.height else []
+
+    def _windows(self, entries: Batch, before: Ints) -> list[Batch]:
+        """The windows that end at entries from ``before`` on."""
+        entries = self.numbered(entries.with_columns(pl.Series(FROM, before)))
+        ids = self.ids(entries.filter(pl.col(PROGRESS) >= pl.col(FROM)))
         if not ids.height:
             return []
         group, part = (entries[c].to_numpy().astype(np.int64) for c in (GROUP, PART))

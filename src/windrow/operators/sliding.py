@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -29,8 +29,9 @@ class SlidingAggregate(Released, ABC):
         aggregates: Partials,
         dtype: pl.DataType,
         options: Options = PLAIN,
+        by: Mapping[str, pl.DataType] | None = None,
     ) -> None:
-        super().__init__(keys, aggregates, dtype, options)
+        super().__init__(keys, aggregates, dtype, options, by)
         self.window = window
         self.lay_out()
 
@@ -40,8 +41,10 @@ class SlidingAggregate(Released, ABC):
 
     def promise(self) -> Punctuation:
         """What follows for ``window_end``: windows below ``closed`` are all out, so the next end is that of it."""
-        end = self.window.end(self.closed)
-        return Punctuation(END if self.closed == END or end > END else self.bounds.value(end))
+        return Punctuation(END if self.closed == END else self.promised_end(self.closed))
+
+    def promised_end(self, closed: int) -> int:
+        return self.bounds.value(min(END, self.window.end(closed)))
 
     def results(self, frame: Batch) -> Batch:
         """Results from states with a ``@wid`` each."""

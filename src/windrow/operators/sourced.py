@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import polars as pl
 
 from windrow.operators.operator import PROGRESS, Batch
@@ -17,10 +19,16 @@ def below(rows: Batch, promises: Promises) -> pl.Series:
     >>> below(pl.DataFrame({"@t": [4, 6, 6], "@source": ["q", "q", "p"]}), promises).to_list()
     [True, False, True]
     """
-    at = rows[PROGRESS]
-    if SOURCE not in rows.columns or not promises.groups:
-        return at < promises.low
-    told = pl.DataFrame({SOURCE: list(promises.groups), "@told": list(promises.groups.values())})
-    told = told.with_columns(pl.col(SOURCE).cast(rows.schema[SOURCE]))
-    limits = rows.select(SOURCE).join(told, on=SOURCE, how="left", nulls_equal=True, maintain_order="left")["@told"]
-    return at < limits.fill_null(START).clip(lower_bound=promises.low)
+    by = {SOURCE: rows.schema[SOURCE]} if SOURCE in rows.columns else {}
+    return rows[PROGRESS] < promised(rows, promises, by)
+
+
+def promised(rows: Batch, promises: Promises, by: Mapping[str, pl.DataType]) -> pl.Series:
+    """What is promised for each row, about everyone or about its group: the values of the columns ``by``."""
+    if not by or not promises.groups:
+        return pl.repeat(promises.low, rows.height, dtype=pl.Int64, eager=True)
+    groups = [group if isinstance(group, tuple) else (group,) for group in promises.groups]
+    named = pl.DataFrame(groups, schema=dict(by), orient="row", strict=False)
+    told = named.with_columns(pl.Series("@told", list(promises.groups.values()), pl.Int64))
+    found = rows.select(*by).join(told, on=list(by), how="left", nulls_equal=True, maintain_order="left")["@told"]
+    return found.fill_null(START).clip(lower_bound=promises.low)

@@ -29,6 +29,7 @@ from windrow.logical.nodes import (
     Union,
     WindowAggregate,
     arrival,
+    closed_by,
 )
 from windrow.operators import Describe, Gate, LastInstant, Lift, Panes, WallClock
 from windrow.operators import Project as ProjectOperator
@@ -45,6 +46,7 @@ from windrow.planner.choice import NOTHING, Given, chosen
 from windrow.planner.in_order import IOP, check_in_order, cost_of_order, merged
 from windrow.planner.plan import MELD, Meeting, Pipeline, Plan, Stage, Step, stages_of
 from windrow.planner.rows import (
+    about_everyone,
     admission,
     application,
     columns,
@@ -55,7 +57,7 @@ from windrow.planner.rows import (
     splitting,
     top_stage,
 )
-from windrow.planner.shapes import SHAPES, WATCHING, Physical, key_names
+from windrow.planner.shapes import SHAPES, WATCHING, Physical, groups_promised, key_names
 from windrow.planner.shared import Member, joined, members, panes_of, shared_step
 from windrow.windows import Landmark, Partitioned, RowSliding, SlideByTuple, Sliding
 
@@ -90,17 +92,17 @@ class _Build:
             case Union():
                 return [p for each in node.inputs for p in self.pipelines(each, by_rows, needs)]
             case Distinct():
-                before = self.pipelines(node.input)
+                before = about_everyone(node.input, self.pipelines(node.input))
                 meeting = merged(node, before, self.given) if self.in_order else MELD
                 return [Pipeline(distinct_stage(node, before, meeting))]
             case Ordered():
-                before = self.pipelines(node.input)
+                before = about_everyone(node.input, self.pipelines(node.input))
                 return [Pipeline(ordered_stage(node, before, cost_of_order(node, before, self.given)))]
             case WindowAggregate():
                 after = (_progress_of_results(node),) if node.progress is not None else ()
                 return [Pipeline(self._stage(node), after)]
             case Top():
-                return [Pipeline(top_stage(node, self.pipelines(node.input)))]
+                return [Pipeline(top_stage(node, about_everyone(node.input, self.pipelines(node.input))))]
             case Together():
                 return [Pipeline(self._shared(node))]
 
@@ -118,7 +120,7 @@ class _Build:
         if shape.name in WATCHING and len(pipelines) > 1:
             pipelines = [p.then(_numbered(i)) for i, p in enumerate(pipelines)]
         if node.options.late == "side":
-            gated = partial(Gate, _gate_shape(node.window), node.bound, node.options)
+            gated = partial(Gate, _gate_shape(node.window), node.bound, node.options, groups_promised(node))
             steps = (Step("gate", gated, "late rows to the side"), *shape.low, shape.high)
             known = dict(node.input.schema)
         else:
@@ -147,8 +149,10 @@ class _Build:
         prepared, aggregates, lifts = _prepared(node)
         wall = [_wall_clock(node.options.zone)] if node.options.zone is not None else []
         needs = arrival(node.input) if isinstance(node.window, SlideByTuple) and _by_number(node.window) else ()
-        inputs = [p.then(prepared, *wall) for p in self.pipelines(node.input, node.by_rows, needs)]
-        return aggregates, inputs, lifts
+        inputs = self.pipelines(node.input, node.by_rows, needs)
+        if self.in_order or not closed_by(node):
+            inputs = about_everyone(node.input, inputs)
+        return aggregates, [p.then(prepared, *wall) for p in inputs], lifts
 
     def _shared(self, node: Together) -> Stage:
         """One stage for several queries: one pane level, and their window levels over the same panes."""

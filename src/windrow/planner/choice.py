@@ -27,7 +27,7 @@ from windrow.optimizer import Choice, Statistics, Workload, assumed, choose, dec
 from windrow.optimizer.costs.aggregation import TIME
 from windrow.planner.graphs import pipeline_graph
 from windrow.planner.plan import Pipeline
-from windrow.planner.shapes import ALGORITHMS, TWO_LEVEL, groups_promised, key_names
+from windrow.planner.shapes import ALGORITHMS, TWO_LEVEL, groups_promised, key_names, together
 from windrow.windows import RowSliding, Sliding
 
 LEAST = 1000  # rows of a sample: fewer say little about rates
@@ -70,6 +70,8 @@ def _check_two_levels(node: WindowAggregate, aggregates: Partials) -> None:
     why = refusal(aggregates, {k: node.schema[k] for k in key_names(node)})
     if node.options.versioned or node.options.empty:
         why = "EMIT EARLY, LATE REVISE and WITH EMPTY need panes, so 'paned'"
+    if by := groups_promised(node):
+        why = f"{together(by)} 'paned'"
     if why:
         raise PlanError(f"the algorithm {TWO_LEVEL!r} cannot run this query: {why}")
 
@@ -82,8 +84,8 @@ def _refused(node: WindowAggregate) -> dict[str, str]:
     if whole := [c.function for c in node.calls if c.user is not None and c.user.combine is None]:
         why = f"the aggregate {whole[0]!r} cannot be merged (it has no combine), so rows must be kept: 'buffering'"
         found |= dict.fromkeys((a for a in TIME if a != "buffering" and a not in found), why)
-    if node.using is None and groups_promised(node):
-        why = "promises about single groups need 'paned'"
+    if by := groups_promised(node):
+        why = f"{together(by)} 'paned'"
         found |= dict.fromkeys((a for a in TIME if a != "paned" and a not in found), why)
     return found
 

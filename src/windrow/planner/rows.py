@@ -21,11 +21,13 @@ from windrow.logical.nodes import (
     Scan,
     Split,
     Top,
+    promised_by,
     versioned,
 )
 from windrow.operators import (
     Admit,
     DupElim,
+    Everyone,
     Generate,
     Judge,
     Merge,
@@ -60,6 +62,20 @@ def selection(node: Filter) -> Step:
     if versioned(node.input):
         return Step("retract", partial(Retract, predicate), f"take back rows unless {node.predicate.sql('spark')}")
     return Step("select", partial(Select, predicate), f"keep rows where {node.predicate.sql('spark')}")
+
+
+def about_everyone(node: Node, pipelines: Sequence[Pipeline]) -> list[Pipeline]:
+    """Where promises about single groups close nothing, they end. Those that markers make are counted as ignored."""
+    by = promised_by(node)
+    if not by:
+        return list(pipelines)
+    says = f"promises about single {', '.join(by)} close nothing here: the groups are not by them"
+    return [p.then(Step("everyone", partial(Everyone, _has_markers(p)), says)) for p in pipelines]
+
+
+def _has_markers(pipeline: Pipeline) -> bool:
+    source = pipeline.source
+    return bool(source.source.marker_by) if isinstance(source, Scan) else any(_has_markers(p) for p in source.inputs)
 
 
 def admission(scan: Scan, by_rows: bool, needs: tuple[str, ...]) -> tuple[Step, ...]:

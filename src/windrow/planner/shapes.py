@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import polars as pl
-from sqlglot import exp
 
 from windrow.aggregates import Partials
 from windrow.errors import PlanError
@@ -20,7 +19,7 @@ from windrow.logical.nodes import (
     Split,
     Union,
     WindowAggregate,
-    promised_by,
+    closed_by,
 )
 from windrow.operators import (
     AdaptPaned,
@@ -30,7 +29,6 @@ from windrow.operators import (
     BufferedByTuple,
     Buffering,
     FixedTable,
-    GroupPaned,
     Instants,
     Paned,
     Panes,
@@ -80,12 +78,10 @@ def _sliding(node: WindowAggregate, aggregates: Partials) -> Physical:
     keys, options = key_names(node), node.options
     if algorithm == "paned":
         low = Step("panes", partial(Panes, window, keys, aggregates, options), "one partial per pane and group")
-        if by := groups_promised(node):
-            grouped = partial(GroupPaned, window, keys, aggregates, node.bound, options, by)
-            says = f"panes merged to windows as they close, for everyone or by {', '.join(by)}"
-            return Physical("group-paned", (low,), Step("paned", grouped, says), keys)
-        paned = partial(Paned, window, keys, aggregates, node.bound, options)
-        return Physical(algorithm, (low,), Step("paned", paned, "panes merged to windows as they close"), keys)
+        by = groups_promised(node)
+        paned = partial(Paned, window, keys, aggregates, node.bound, options, by)
+        name = "group-paned" if by else algorithm
+        return Physical(name, (low,), Step("paned", paned, f"panes merged to windows as they close{_apart(by)}"), keys)
     if algorithm == TWO_LEVEL:
         paned = partial(Paned, window, keys, aggregates, node.bound, options)
         low = _table(node, window, aggregates)
@@ -112,30 +108,36 @@ def _landmark(node: WindowAggregate, aggregates: Partials) -> Physical:
     assert isinstance(node.window, Landmark)
     keys, slices = key_names(node), Sliding(node.window.slide, node.window.slide, node.window.origin)
     low = Step("panes", partial(Panes, slices, keys, aggregates), "one partial per slide and group")
-    running = partial(Running, node.window, keys, aggregates, node.bound, node.options)
-    return Physical("running", (low,), Step("running", running, "a running total per group"), keys)
+    by = groups_promised(node)
+    running = partial(Running, node.window, keys, aggregates, node.bound, node.options, by)
+    return Physical("running", (low,), Step("running", running, f"a running total per group{_apart(by)}"), keys)
 
 
 def _session(node: WindowAggregate, aggregates: Partials) -> Physical:
     assert isinstance(node.window, Session)
     keys = key_names(node)
     low = Step("instants", partial(Instants, keys, aggregates), "one partial per progress value and group")
-    sessions = partial(Sessions, node.window, keys, aggregates, node.bound, node.options)
-    return Physical("sessions", (low,), Step("sessions", sessions, "runs of a key's rows, out after the gap"), keys)
+    by = groups_promised(node)
+    sessions = partial(Sessions, node.window, keys, aggregates, node.bound, node.options, by)
+    says = f"runs of a key's rows, out after the gap{_apart(by)}"
+    return Physical("sessions", (low,), Step("sessions", sessions, says), keys)
 
 
 def _slide_by_tuple(node: WindowAggregate, aggregates: Partials) -> Physical:
     assert isinstance(node.window, SlideByTuple)
     keys = key_names(node)
     low = Step("instants", partial(Instants, keys, aggregates), "one partial per progress value and group")
-    algorithm = node.using or "blocks"
+    by = groups_promised(node)
+    algorithm = node.using or ("buffering" if by else "blocks")
     if algorithm not in BY_TUPLE:
         raise PlanError(
             f"there is no algorithm {algorithm!r} for slide-by-tuple windows; there are: {', '.join(BY_TUPLE)}"
         )
+    if by and algorithm != "buffering":
+        raise PlanError(f"the algorithm {algorithm!r} cannot run this query: {together(by)}: 'buffering'")
     operator, says = BY_TUPLE[algorithm]
-    slid = partial(operator, node.window, keys, aggregates, node.bound, node.options, node.parts)
-    return Physical(algorithm, (low,), Step("slide-by-tuple", slid, says), node.parts)
+    slid = partial(operator, node.window, keys, aggregates, node.bound, node.options, node.parts, by)
+    return Physical(algorithm, (low,), Step("slide-by-tuple", slid, f"{says}{_apart(by)}"), node.parts)
 
 
 def _partitioned(node: WindowAggregate, aggregates: Partials) -> Physical:
@@ -159,13 +161,18 @@ def key_names(node: WindowAggregate) -> tuple[str, ...]:
 
 
 def groups_promised(node: WindowAggregate) -> dict[str, pl.DataType]:
-    """The keys by which promises can close single groups. Results that can come again need those about everyone."""
-    named = {e.name: n for n, e in node.keys if isinstance(e, exp.Column)}
-    columns = promised_by(node.input)
-    plain = node.options.late in ("drop", "error") and not node.options.versioned and not node.options.empty
-    if not plain or not columns or not all(c in named for c in columns):
-        return {}
-    return {named[c]: node.schema[named[c]] for c in columns}
+    """The keys by which promises can close single groups."""
+    return {name: node.schema[name] for name in closed_by(node)}
+
+
+def together(by: Iterable[str]) -> str:
+    """Why an algorithm does not do where the stream promises by group."""
+    named = ", ".join(by)
+    return f"it closes all groups together, and the stream makes promises about single {named}; leave it out, or use"
+
+
+def _apart(by: Iterable[str]) -> str:
+    return f", for everyone or by {', '.join(by)}" if by else ""
 
 
 def inputs_of(node: Node) -> int:

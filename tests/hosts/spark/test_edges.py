@@ -94,3 +94,26 @@ def test_an_integer_sum_beyond_64_bits_is_an_error_that_names_it(spark):
     query = wr.stream(to_dataframe(spark, frame), progress="ts").window(range=10).group_by("k").agg(s=wr.sum("x"))
     with pytest.raises(Exception, match="does not fit into 64 bits"):
         query.collect()
+
+
+@pytest.mark.parametrize("shape", ["landmark", "empty"])
+def test_a_finite_union_ends_with_the_last_row_of_its_longest_member(spark, shape):
+    """Whatever the condition keeps, and in whatever order members stand (issue 11)."""
+    data = {
+        "short": pl.DataFrame({"t": [5, 7], "k": ["a", "b"]}),
+        "long": pl.DataFrame({"t": [5, 34], "k": ["a", "x"]}),
+        "none": pl.DataFrame(schema={"t": pl.Int64, "k": pl.String}),
+    }
+
+    def built(order, convert):
+        streams = [wr.stream(convert(data[name]), progress="t", name=name) for name in order]
+        kept = streams[0].union(*streams[1:]).where("k <> 'x'")
+        windows = kept.landmark(10) if shape == "landmark" else kept.window(10).with_empty()
+        return windows.group_by("k").agg(n=wr.count())
+
+    local = built(["short", "long"], lambda frame: frame)
+    expected = oracle(local)
+    assert expected["window_end"].max() == (40 if shape == "landmark" else 30)
+    compare(local.collect(), expected, "in process")
+    for order in (["long", "none", "short"], ["short", "long"]):
+        compare(built(order, lambda frame: to_dataframe(spark, frame)).collect(), expected, f"on Spark, {order}")
