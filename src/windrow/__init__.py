@@ -17,6 +17,7 @@ from windrow.errors import (  # noqa: E402
 from windrow.hosts.spark.checkpoint import check as check_checkpoint  # noqa: E402
 from windrow.hosts.spark.compile import late_rows, results  # noqa: E402
 from windrow.hosts.spark.session import session  # noqa: E402
+from windrow.hosts.spark.start import start  # noqa: E402
 from windrow.language import promise  # noqa: E402
 from windrow.language.builder import Stream, read_arrow, read_parquet, stream, together  # noqa: E402
 from windrow.language.functions import (  # noqa: E402
@@ -86,6 +87,7 @@ __all__ = [
     "results",
     "session",
     "sql",
+    "start",
     "stddev",
     "stddev_pop",
     "stream",

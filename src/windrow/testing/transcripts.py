@@ -35,6 +35,7 @@ from windrow.hosts.local import LocalRun
 from windrow.hosts.spark.compile import late_rows, results
 from windrow.hosts.spark.exchange import METRICS
 from windrow.hosts.spark.schema import to_dataframe
+from windrow.hosts.spark.start import start
 from windrow.language.builder import Stream, stream
 from windrow.language.sql import sql
 from windrow.testing.mismatch import Mismatch
@@ -208,7 +209,7 @@ class _Output:
             batch_frame.unpersist()
 
         writer = query.to_spark(with_late=with_late).writeStream.foreachBatch(take)
-        running = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+        running = start(writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True))
         running.awaitTermination()
         for progress in running.recentProgress:
             metrics: Any = (progress.observedMetrics or {}).get(METRICS)

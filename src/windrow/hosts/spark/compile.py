@@ -53,9 +53,9 @@ def to_spark(
     """
     frames = [sources[s.name] for s in plan.scans()]
     streaming = any(is_streaming(f) for f in frames)
-    for leaf, scan, frame in zip(plan.leaves(), plan.scans(), frames, strict=True):
-        if not leaf.by_rows:
-            check_progress(scan, is_streaming(frame))
+    check_sources(plan, sources)
+    if streaming and not with_late:
+        check_side(plan)
     spark = session_of(frames)
     count = shard_count(spark, shards)
     if streaming:
@@ -93,6 +93,23 @@ def results(both: DataFrame, name: str = RESULTS) -> DataFrame:
 def late_rows(both: DataFrame) -> DataFrame:
     """The late records of a DataFrame made by ``to_spark(with_late=True)``."""
     return both.where(f"{LATE_ROWS} IS NOT NULL").select(f"{LATE_ROWS}.*")
+
+
+def check_sources(plan: Plan, sources: Mapping[str, DataFrame | Files]) -> None:
+    """Refuse a query of which nothing would ever come out."""
+    for leaf, scan in zip(plan.leaves(), plan.scans(), strict=True):
+        if not leaf.by_rows:
+            check_progress(scan, is_streaming(sources[scan.name]))
+
+
+def check_side(plan: Plan) -> None:
+    """Refuse LATE SIDE where late rows have no place to go. A finite source has none: its end comes after all rows."""
+    if any(step.name == "gate" for stage in plan.stages() for step in stage.steps):
+        raise PlanError(
+            "LATE SIDE sets late rows aside, and here they have no place to go: take them with "
+            "to_spark(with_late=True), then wr.results(df) and wr.late_rows(df) in foreachBatch; on the command line "
+            "with --late-rows parquet:DIR. To do without the rows say LATE DROP, which only counts them"
+        )
 
 
 def check_progress(scan: Scan, streaming: bool) -> None:
