@@ -33,7 +33,9 @@ def clone(tmp_path):
 
 
 def ran(clone, code):
-    env = {k: v for k, v in os.environ.items() if k not in ("PIP_CONFIG_FILE", "XDG_CONFIG_HOME", "MAKEFLAGS", "MFLAGS")}
+    env = {
+        k: v for k, v in os.environ.items() if k not in ("PIP_CONFIG_FILE", "XDG_CONFIG_HOME", "MAKEFLAGS", "MFLAGS")
+    }
     env |= {"HOME": str(clone.parent / "home"), "CODE": str(code)}
     command = ["bash", str(clone / ".ci" / "run")]
     return subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)

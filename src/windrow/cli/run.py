@@ -17,7 +17,7 @@ from windrow.cli import sources
 from windrow.cli.checkpoint import beside
 from windrow.cli.progress import COUNTS, Totals, follow
 from windrow.errors import QueryError, WindrowError
-from windrow.hosts.spark.start import start
+from windrow.hosts.spark.start import ADVICE, TOO_SLOW, start
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -89,7 +89,7 @@ def _finish(started: list[tuple[str, StreamingQuery]]) -> Totals:
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     except PySparkException as error:
-        raise WindrowError(reason(error)) from None
+        raise WindrowError(ADVICE if TOO_SLOW in str(error) else reason(error)) from None
     finally:
         for _, running in started:
             running.stop()

@@ -54,8 +54,12 @@ def to_spark(
     frames = [sources[s.name] for s in plan.scans()]
     streaming = any(is_streaming(f) for f in frames)
     check_sources(plan, sources)
-    if streaming and not with_late:
-        check_side(plan)
+    if streaming and not with_late and sets_aside(plan):
+        raise PlanError(
+            "LATE SIDE sets late rows aside, and here they have no place to go: take them with "
+            "to_spark(with_late=True), then wr.results(df) and wr.late_rows(df) in foreachBatch; on the command line "
+            "with --late-rows parquet:DIR. To do without the rows say LATE DROP, which only counts them"
+        )
     spark = session_of(frames)
     count = shard_count(spark, shards)
     if streaming:
@@ -102,14 +106,9 @@ def check_sources(plan: Plan, sources: Mapping[str, DataFrame | Files]) -> None:
             check_progress(scan, is_streaming(sources[scan.name]))
 
 
-def check_side(plan: Plan) -> None:
-    """Refuse LATE SIDE where late rows have no place to go. A finite source has none: its end comes after all rows."""
-    if any(step.name == "gate" for stage in plan.stages() for step in stage.steps):
-        raise PlanError(
-            "LATE SIDE sets late rows aside, and here they have no place to go: take them with "
-            "to_spark(with_late=True), then wr.results(df) and wr.late_rows(df) in foreachBatch; on the command line "
-            "with --late-rows parquet:DIR. To do without the rows say LATE DROP, which only counts them"
-        )
+def sets_aside(plan: Plan) -> bool:
+    """Whether late rows leave by a way of their own (LATE SIDE). A finite source has none: it ends after all rows."""
+    return any(step.name == "gate" for stage in plan.stages() for step in stage.steps)
 
 
 def check_progress(scan: Scan, streaming: bool) -> None:

@@ -12,7 +12,7 @@ import zlib
 from pathlib import Path
 
 # Spark puts a zip of PySpark, one of Py4J and a jar before everything else on the path of its workers. Python keeps no
-# bytecode of what is in a zip: each new process compiles PySpark anew, five times the work of importing the same one
+# bytecode of what is in a zip: each new process compiles PySpark anew, three to five times the work of importing it
 # where it is installed, and Spark waits 10 s for it.
 PYTHON = """#!/bin/sh
 # Runs {python} with PySpark as it is installed, which has bytecode, and without Spark's zip of the same.

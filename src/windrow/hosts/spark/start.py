@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 TOO_SLOW = "Python worker failed to connect back"  # what Spark says
 AGAIN = 4  # times
+ADVICE = (
+    "Spark gave up on a Python worker that did not start within its 10 s: this machine is too busy. Start fewer "
+    "queries at once, or give this one a greater share of the machine; it goes on from its checkpoint"
+)
 
 
 def _print(text: str) -> None:
