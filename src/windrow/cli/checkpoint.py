@@ -24,7 +24,7 @@ def move(
     old: Annotated[str, typer.Argument(help="Where the checkpoint was written.", show_default=False)],
     new: Annotated[str, typer.Argument(help="Where it is to be, or was moved or copied to.", show_default=False)],
 ) -> None:
-    """Move a checkpoint, or mend one that was moved or copied: Spark keeps its absolute path inside. Stop it first."""
+    """Move a checkpoint, or mend one that was moved or copied: Spark keeps its path inside. Stop the query first."""
     typer.echo(place.move(old, new))
     before, after = Path(place.local(old)), Path(place.local(new))
     side, target = beside(before), beside(after)

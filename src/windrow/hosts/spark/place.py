@@ -59,10 +59,12 @@ def move(old: str | Path, new: str | Path) -> str:
 
 def _mend(old: str, new: Path) -> str:
     """``new`` is a checkpoint already: of ``old``, or it is none of our business."""
-    roots = _roots(new)
-    away = {root for root in roots if not _same(root, new)}
-    if not away and (Path(old).exists() or not roots):
-        raise CheckpointError(f"{new} is a checkpoint already, and stands where it was written: give another folder")
+    away = {root for root in _roots(new) if not _same(root, new)}
+    if not away and Path(old).exists():
+        raise CheckpointError(
+            f"{new} is a checkpoint already, and nothing in it names another place: use it as it is, or give "
+            "another folder"
+        )
     for root in sorted(away):
         if root != old and not _same(root, Path(old)):
             raise CheckpointError(f"{new} was written at {root} and not at {old}: give that path, or another folder")
