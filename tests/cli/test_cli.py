@@ -148,6 +148,9 @@ def test_a_machine_that_stays_too_busy_is_told_what_to_do():
         def exception(self):
             return StreamingQueryException("[STREAM_FAILED] Python worker failed to connect back. SQLSTATE: XXKST")
 
+        def awaitTermination(self):  # noqa: N802
+            raise self.exception()
+
         def stop(self):
             pass
 

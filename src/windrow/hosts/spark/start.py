@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -82,5 +83,7 @@ class Restarted:
             f"committed: starting the query again ({self._starts} of {AGAIN})"
         )
         self._starts += 1
+        with suppress(Exception):  # the failure once more; after it Spark has let go of the checkpoint
+            self._query.awaitTermination()
         self._query = self._begin()
         return True
