@@ -1,15 +1,19 @@
 """The command line, without Spark: usage, errors and exit codes; with Spark: one run of each command."""
 
 import json
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from pyspark.errors import StreamingQueryException
 from typer.testing import CliRunner
 
 from windrow.cli import app, doctor
+from windrow.cli.run import _finish as finish
 from windrow.cli.run import reason
 from windrow.cli.sources import Options, parts
 from windrow.errors import PlanError, QueryError, WindrowError
+from windrow.hosts.spark.start import start
 from windrow.language import promise
 from windrow.language.builder import stream
 
@@ -135,3 +139,20 @@ def test_promises_by_the_command_line_by_the_query_or_not_at_all(spark, tmp_path
         wrong = run(app, ["explain", str(plain), *source, "--punctuation", odd]).exception
         assert isinstance(wrong, QueryError)
         assert "there is no source 'q'; there are: p" in str(wrong)
+
+
+def test_a_machine_that_stays_too_busy_is_told_what_to_do():
+    class Slow:
+        isActive, recentProgress = False, ()  # noqa: N815
+
+        def exception(self):
+            return StreamingQueryException("[STREAM_FAILED] Python worker failed to connect back. SQLSTATE: XXKST")
+
+        def awaitTermination(self):  # noqa: N802
+            raise self.exception()
+
+        def stop(self):
+            pass
+
+    with pytest.raises(WindrowError, match="this machine is too busy"):
+        finish([("results", start(SimpleNamespace(start=Slow), lambda line: None))])

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from windrow.cli import bench, demo, doctor, explain, run
+from windrow.cli import bench, checkpoint, demo, doctor, explain, run
 from windrow.errors import WindrowError
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 app.command("run", epilog=run.EXAMPLES)(run.run)
 app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
+app.add_typer(checkpoint.app, name="checkpoint")
 app.command("doctor")(doctor.doctor)
 app.command("bench")(bench.bench)
 app.command("demo")(demo.demo)

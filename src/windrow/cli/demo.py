@@ -18,6 +18,7 @@ from rich.text import Text
 
 from windrow.cli.progress import Totals, end_line
 from windrow.errors import DataError
+from windrow.hosts.spark.start import start as begin
 from windrow.language.builder import Stream, stream
 from windrow.language.sql import sql
 from windrow.sinks.parquet import read_committed
@@ -102,8 +103,8 @@ def _start(spark: SparkSession, folder: Path, name: str, text: str, links: tuple
             tables[link.name] = stream(source.parquet(path), progress="ts", slack=f"{link.slack} seconds")
     out = folder / name
     writer = sql(text, **tables).to_spark().writeStream.queryName(name).format("parquet").option("path", str(out))
-    query = writer.option("checkpointLocation", str(folder / f"{name}-state")).trigger(availableNow=True).start()
-    return Running(name, text, links, span, out, query, Totals())
+    writer = writer.option("checkpointLocation", str(folder / f"{name}-state")).trigger(availableNow=True)
+    return Running(name, text, links, span, out, begin(writer), Totals())
 
 
 def _watch(console: Console, running: list[Running]) -> None:

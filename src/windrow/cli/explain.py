@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from windrow.cli import sources
@@ -20,7 +18,7 @@ def explain(
     parse: sources.ParseOption = None,
     row_num: sources.RowNumOption = None,
     row_slack: sources.RowSlackOption = None,
-    shards: Annotated[int | None, typer.Option(help="Parts of the state; default: one per core.")] = None,
+    shards: sources.ShardsOption = None,
 ) -> None:
     """Show the logical plan, and the physical plan with map side, exchange and shards, in words."""
     text = sources.read_query(query)

@@ -14,8 +14,10 @@ from rich.console import Console
 from rich.table import Table
 
 from windrow.cli import sources
+from windrow.cli.checkpoint import beside
 from windrow.cli.progress import COUNTS, Totals, follow
 from windrow.errors import QueryError, WindrowError
+from windrow.hosts.spark.start import ADVICE, TOO_SLOW, start
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,8 +51,8 @@ def run(
         Path | None, typer.Option(help="Where progress and state are kept; without it a run cannot be continued.")
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Stop when everything that is there has been read.")] = False,
-    shards: Annotated[int | None, typer.Option(help="Parts of the state; default: one per core.")] = None,
-    max_files: Annotated[int, typer.Option(help="Files per micro-batch and source.")] = 64,
+    shards: sources.ShardsOption = None,
+    max_files: Annotated[int, typer.Option(min=1, help="Files per micro-batch and source.")] = 64,
     state_limit: Annotated[
         str | None, typer.Option(help="How much state a shard may hold, as '2 GB'; more stops the query.")
     ] = None,
@@ -61,7 +63,7 @@ def run(
 
     text = sources.read_query(query)
     kept = checkpoint if checkpoint is not None else Path(tempfile.mkdtemp(prefix="windrow-"))
-    side = kept.with_name(kept.name + "-bad-rows")
+    side = beside(kept)
     for folder in (kept, side):
         checkpoints.check(folder)
     options = sources.Options(progress, slack, punctuation, parse, row_num, row_slack)
@@ -71,7 +73,7 @@ def run(
             started = [("results", _start(built.to_spark(shards, state_limit=state_limit), sink, kept, once))]
         else:
             both = built.to_spark(shards, with_late=True, state_limit=state_limit)
-            started = [("results", _writer(both, kept, once).foreachBatch(Both(sink, late_rows)).start())]
+            started = [("results", start(_writer(both, kept, once).foreachBatch(Both(sink, late_rows))))]
         if bad_rows is not None:
             started.append(("bad rows", _start(built.bad_rows(), bad_rows, side, once)))
         total = _finish(started)
@@ -87,7 +89,7 @@ def _finish(started: list[tuple[str, StreamingQuery]]) -> Totals:
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     except PySparkException as error:
-        raise WindrowError(reason(error)) from None
+        raise WindrowError(ADVICE if TOO_SLOW in str(error) else reason(error)) from None
     finally:
         for _, running in started:
             running.stop()
@@ -138,8 +140,8 @@ def _start(frame: DataFrame, sink: str, checkpoint: Path, once: bool) -> Streami
     writer = _writer(frame, checkpoint, once)
     match kind:
         case "parquet" if path:
-            return writer.format("parquet").option("path", path).start()
-    return writer.foreachBatch(batch_sink(sink)).start()
+            return start(writer.format("parquet").option("path", path))
+    return start(writer.foreachBatch(batch_sink(sink)))
 
 
 def _show(frame: DataFrame, batch: int) -> None:

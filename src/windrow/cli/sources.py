@@ -54,6 +54,7 @@ RowNumOption = Annotated[
 RowSlackOption = Annotated[
     list[str] | None, typer.Option("--row-slack", help="How far rows can be out of that order; NAME=.. for one source.")
 ]
+ShardsOption = Annotated[int | None, typer.Option(min=1, help="Parts of the state; default: one per core.")]
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ def spark_session(shards: int | None = None) -> Iterator[SparkSession]:
     from windrow.hosts.spark.session import session
 
     before = SparkSession.getActiveSession()
-    settings: dict[str, Any] = {"spark.sql.shuffle.partitions": shards} if shards else {}
+    settings: dict[str, Any] = {} if shards is None else {"spark.sql.shuffle.partitions": shards}
     spark = session(log=log_file(), **settings)
     try:
         yield spark

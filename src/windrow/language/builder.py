@@ -432,13 +432,20 @@ class Stream:
         return plan(self.node, Given(samples, exchanged=on_spark))
 
     def explain(self, shards: int | None = None) -> str:
-        """What the query means and how it will run, in words."""
+        """What the query means and how it will run, in words. A query that cannot run is refused, as when it runs."""
+        from windrow.hosts.spark.compile import check_sources
         from windrow.hosts.spark.native import applies
+        from windrow.hosts.spark.session import check_shards
         from windrow.language.explain import explain
 
+        if shards is not None:
+            check_shards(shards)
         files = {n for n, s in self.sources.items() if isinstance(s.data, Files)}
         on_spark, plan = self._on_spark(), self.plan()
-        native = on_spark and applies(plan, {n: s.data for n, s in self.sources.items()})
+        data = {n: s.data for n, s in self.sources.items()}
+        if on_spark:
+            check_sources(plan, data)
+        native = on_spark and applies(plan, data)
         return explain(plan, on_spark, shards, files, native)
 
     def to_spark(
@@ -476,10 +483,22 @@ class Stream:
     def collect(self) -> pl.DataFrame:
         """Run over finite sources to the end. Rows are sorted by window and group."""
         if self._on_spark():
+            self._check_finite()
             result = pl.DataFrame(self.to_spark().toArrow()).cast(self.plan().schema)  # type: ignore[arg-type]
         else:
             result = local.collect(self.plan(), {n: s.data for n, s in self.sources.items()})
         return result if _is_ordered(self.node) else _in_order(result)
+
+    def _check_finite(self) -> None:
+        from windrow.hosts.spark.compile import is_streaming
+
+        for name, source in self.sources.items():
+            if is_streaming(source.data):
+                raise PlanError(
+                    f"stream {name!r} has no end, so its results cannot be collected: write them with "
+                    "to_spark().writeStream, or read what is there now (streaming=False; spark.read instead of "
+                    "spark.readStream)"
+                )
 
     def run(self) -> local.LocalRun:
         """A running query in this process, to be fed by hand."""

@@ -32,9 +32,10 @@ import yaml
 
 from windrow.errors import DataError, WindrowError
 from windrow.hosts.local import LocalRun
-from windrow.hosts.spark.compile import late_rows, results
+from windrow.hosts.spark.compile import late_rows, results, sets_aside
 from windrow.hosts.spark.exchange import METRICS
 from windrow.hosts.spark.schema import to_dataframe
+from windrow.hosts.spark.start import start
 from windrow.language.builder import Stream, stream
 from windrow.language.sql import sql
 from windrow.testing.mismatch import Mismatch
@@ -181,7 +182,8 @@ def run_spark(transcript: Transcript, spark: SparkSession, folder: Path, restart
                 (folder / "later" / name / file).rename(folder / name / file)
         if leg:
             query = transcript.build(_file_streams(transcript, spark, folder), MARKER)
-            out.run(query, folder / "checkpoint", any("late" in step for step in transcript.steps))
+            with_late = sets_aside(query.plan()) or any("late" in step for step in transcript.steps)
+            out.run(query, folder / "checkpoint", with_late)
     _check_micro_batches(transcript, query, moments, out)
 
 
@@ -208,7 +210,7 @@ class _Output:
             batch_frame.unpersist()
 
         writer = query.to_spark(with_late=with_late).writeStream.foreachBatch(take)
-        running = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+        running = start(writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True))
         running.awaitTermination()
         for progress in running.recentProgress:
             metrics: Any = (progress.observedMetrics or {}).get(METRICS)

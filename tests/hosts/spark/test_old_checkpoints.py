@@ -10,6 +10,7 @@ from pyspark.errors import StreamingQueryException
 
 import windrow as wr
 from windrow.cli.run import reason
+from windrow.hosts.spark.place import move
 from windrow.sinks.parquet import read_committed
 from windrow.testing import compare
 
@@ -42,8 +43,10 @@ def write(spark, folder):
 
 
 def restored(tmp_path, name):
+    """The checkpoint at another place than the one it was written at, as on any other machine."""
     with zipfile.ZipFile(DATA / f"{name}-0.2.0.zip") as archive:
         archive.extractall(tmp_path)
+    move(f"/tmp/mkc/{name}/state", tmp_path / "state")
     for log in (tmp_path / "state" / "sources" / "0").glob("[0-9]*"):  # Spark keeps the paths of the files it has read
         log.write_text(re.sub(r"file:///.*?/in/", f"file://{tmp_path}/in/", log.read_text()))
         log.with_name(f".{log.name}.crc").unlink(missing_ok=True)

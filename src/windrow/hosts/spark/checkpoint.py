@@ -13,15 +13,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from windrow.errors import CheckpointError
+from windrow.hosts.spark.place import CRC_MAGIC, check_place
 
 TOP = {"metadata", "offsets", "commits", "sources", "state", "version", "windrow"}
 LOGS = ("offsets", "commits")
 LOG_FILE = re.compile(r"\d+(\.compact|\.delta)?$")
-CRC_MAGIC = b"crc\0"
 
 
 def check(path: str | Path) -> None:
-    """Raise CheckpointError for a torn or foreign file; a folder that is empty or not there yet is fine."""
+    """Raise CheckpointError for a torn or foreign file, and for a folder that is not where Spark wrote it.
+
+    A folder that is empty or not there yet is fine.
+    """
     if "://" in str(path):
         return
     folder = Path(path)
@@ -44,6 +47,7 @@ def check(path: str | Path) -> None:
             if not LOG_FILE.match(file.name):
                 raise CheckpointError(f"{file} does not belong into a checkpoint: remove it")
             _check_lines(file, 1)
+    check_place(folder)
 
 
 def _files(folder: Path) -> Iterator[Path]:

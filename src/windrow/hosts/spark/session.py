@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import PlanError
-from windrow.hosts.spark import java
+from windrow.hosts.spark import java, shims
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,11 +42,11 @@ def session(
     ``log`` is a file for what Spark and its workers print; without it they print to stderr.
     """
     java.ensure()
-    # Workers must be this very Python, with Windrow and its libraries, not the first one on PATH.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
     master = master or os.environ.get("SPARK_MASTER", "local[*]")
+    # Workers must be this very Python, with Windrow and its libraries, not the first one on PATH.
+    os.environ.setdefault("PYSPARK_PYTHON", shims.python() if master.startswith("local") else sys.executable)
     cores = os.cpu_count() or 1
     settings: dict[str, object] = {
         SHUFFLE_PARTITIONS: cores,
@@ -103,6 +103,11 @@ def shard_count(spark: SparkSession, shards: int | None) -> int:
     if shards is None:
         partitions = spark.conf.get(SHUFFLE_PARTITIONS)
         shards = int(spark.sparkContext.defaultParallelism if partitions == SPARKS_DEFAULT else partitions)
+    check_shards(shards)
+    return shards
+
+
+def check_shards(shards: int) -> None:
+    """State has at least one part."""
     if shards < 1:
         raise PlanError(f"shards must be at least 1, not {shards}")
-    return shards
