@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import IO, Any, Literal
 
 import polars as pl
@@ -44,12 +45,12 @@ class File:
     path: str
     size: int
 
-    @property
+    @cached_property
     def key(self) -> int:
         """What it is remembered by once it is read."""
         return _hash(self.path)
 
-    @property
+    @cached_property
     def attempt(self) -> int:
         """What it is remembered by if it cannot be read: a file that is written anew is a new attempt."""
         return _hash(f"{self.path}\n{self.mtime_ns}\n{self.size}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import struct
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from windrow.errors import CheckpointError
@@ -27,15 +27,14 @@ class Position:
 
     count: int = 0
     newest: int = 0  # modification time in seconds
-    known: frozenset[tuple[int, int]] = frozenset()
+    known: Mapping[int, int] = field(default_factory=dict)  # by what a file is remembered, its time in seconds
     batch: tuple[File, ...] = ()
     aside: tuple[tuple[File, str], ...] = ()
     complete: bool = True  # false in one of format 1: what is older than ``remember`` then counts as read
 
     def fresh(self, there: Iterable[File], remember: int) -> list[File]:
         """The files that are not known, oldest first. Those that are ``too_old`` cannot be read."""
-        known = {key for _, key in self.known}
-        new = (f for f in there if f.key not in known and f.attempt not in known)
+        new = (f for f in there if f.key not in self.known and f.attempt not in self.known)
         return [f for f in new if self.complete or not self.too_old(f, remember)]
 
     def too_old(self, file: File, remember: int) -> bool:
@@ -43,22 +42,20 @@ class Position:
         return seconds(file) < self.newest - remember
 
     def after(
-        self, read: Sequence[File], aside: Sequence[tuple[File, str]], remember: int, there: Iterable[File] = ()
+        self, read: Sequence[File], aside: Sequence[tuple[File, str]], remember: int, there: Sequence[File] = ()
     ) -> Position:
         """The position after one more step. ``there`` are all files that are to be seen."""
         every = [*read, *(f for f, _ in aside)]
         newest = max([self.newest, *(seconds(f) for f in every)])
-        added = {(seconds(f), f.key) for f in read} | {(seconds(f), f.attempt) for f, _ in aside}
+        known = {**self.known, **{f.key: seconds(f) for f in read}, **{f.attempt: seconds(f) for f, _ in aside}}
         if not self.complete:
-            added |= {(seconds(f), f.key) for f in there if self.too_old(f, remember)}
-        by_key = {entry[1]: entry for entry in self.known | added}
-        here = (by_key.get(f.key) or by_key.get(f.attempt) for f in there)
-        recent = (e for e in by_key.values() if e[0] >= newest - remember)
-        known = frozenset([*recent, *(e for e in here if e is not None)])
+            known |= {f.key: seconds(f) for f in there if self.too_old(f, remember)}
+        here = {f.key if f.key in known else f.attempt for f in there}
+        known = {key: at for key, at in known.items() if at >= newest - remember or key in here}
         return Position(self.count + len(every), newest, known, tuple(read), tuple(aside))
 
     def to_json(self) -> dict[str, Any]:
-        packed = b"".join(_ENTRY.pack(*entry) for entry in sorted(self.known))
+        packed = b"".join(_ENTRY.pack(at, key) for key, at in sorted(self.known.items()))
         return {
             "format": FORMAT if self.complete else 1,
             "files": self.count,
@@ -84,7 +81,7 @@ class Position:
         return Position(
             int(given["files"]),
             int(given["newest"]),
-            frozenset(_ENTRY.iter_unpack(base64.b64decode(given["recent"]))),
+            {key: at for at, key in _ENTRY.iter_unpack(base64.b64decode(given["recent"]))},
             tuple(File(*f) for f in json.loads(given["batch"])),
             tuple((File(*f), reason) for *f, reason in json.loads(given["aside"])),
             written == FORMAT,
