@@ -158,11 +158,11 @@ def parts(given: str) -> tuple[str, str, str]:
 
 def reader(spark: SparkSession, kind: str, path: str, max_files: int, schema: str | None = None) -> DataFrame:
     """A stream over a folder of files by Spark's own reader, with the schema given, or that of the files there."""
-    types = _types_there(spark, kind, path) if schema is None else schema
     if schema is not None:
         columns(schema)  # says what is wrong with it; Spark reads it by itself
         if "://" not in path and not Path(path).exists():
             raise DataError(f"there is no folder {path}: Spark's own reader of {kind} files needs it, so make it first")
+    types = _types_there(spark, kind, path) if schema is None else schema
     options = {"header": "true", "maxFilesPerTrigger": str(max_files)}
     return spark.readStream.schema(types).options(**options).format(kind).load(path)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import IO, Any, Literal
 
 import polars as pl
@@ -22,6 +22,7 @@ Format = Literal["parquet", "arrow"]
 SUFFIXES: dict[Format, tuple[str, ...]] = {"parquet": (".parquet",), "arrow": (".arrow", ".feather", ".ipc")}
 ROWS_AT_ONCE = 1_000_000
 DAY = 86_400
+LOOKED_AT = 100  # files, for a sample
 # Damaged pages make Polars panic now and then.
 Unreadable = (
     pa.ArrowException,
@@ -181,12 +182,14 @@ class Files:
         return found
 
     def sample(self, rows: int) -> pl.DataFrame | None:
-        """The first rows of the oldest file that can be read: the same for as long as that file is there."""
-        for file in self.listed():
-            try:
-                return next(self.frames(file, list(self.schema))).head(rows)
-            except Unreadable:
-                continue
+        """The first rows of the oldest file that has all columns; else of the oldest that can be read."""
+        some, every = self.listed()[:LOOKED_AT], list(self.schema)
+        for needed, also in ((every, []), ([], every)):
+            for file in some:
+                try:
+                    return next(self.frames(file, needed, also)).head(rows)
+                except Unreadable:
+                    continue
         return None
 
     def open(self, file: File) -> IO[bytes]:
@@ -195,10 +198,15 @@ class Files:
         return opened
 
     def _system(self) -> tuple[pafs.FileSystem, str]:
-        if "://" not in self.path:
-            return pafs.LocalFileSystem(), self.path.rstrip("/") or "/"
-        system, root = pafs.FileSystem.from_uri(self.path)
-        return system, root.rstrip("/")
+        return _system_of(self.path)
+
+
+@lru_cache(16)  # a connection to a store takes its time, and every file asks for one
+def _system_of(path: str) -> tuple[pafs.FileSystem, str]:
+    if "://" not in path:
+        return pafs.LocalFileSystem(), path.rstrip("/") or "/"
+    system, root = pafs.FileSystem.from_uri(path)
+    return system, root.rstrip("/")
 
 
 def _types(arrow: pa.Schema) -> dict[str, pl.DataType]:
