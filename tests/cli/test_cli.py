@@ -63,7 +63,7 @@ def test_a_source_over_an_empty_folder_declares_its_columns(tmp_path):
         built("q=t INT")
     with pytest.raises(QueryError, match="'t' is not a name and a type"):
         built("t", source=f"p=json:{tmp_path}")
-    with pytest.raises(DataError, match="no folder .*nope"):
+    with pytest.raises(DataError, match=r"no folder .*nope"):
         built("t INT", source=f"p=json:{tmp_path}/nope")
     with pytest.raises(DataError, match="--schema"):
         built(source=f"p=json:{tmp_path}")

@@ -55,12 +55,11 @@ class LocalRun:
     def read(self, source: str, files: Files) -> LocalRun:
         """The rows of all files that are there. A file that cannot be read is in ``bad_rows``, and none of its rows."""
         needed = self.plan.read_from(self.plan.scans()[self._ports(source)[0]])
-        also = [c for c in files.schema if c not in needed]
         frames: list[pl.DataFrame] = []
         for file in files.listed():
             reason = files.problem(file, needed)
             try:
-                frames += [] if reason else list(files.frames(file, needed, also))
+                frames += [] if reason else files.rows(file, needed)
             except Unreadable as error:
                 reason = f"{file.path} is torn: {short(error)}"
             if reason:

@@ -154,6 +154,15 @@ class Files:
             for frame in read(data, own or arrow.names[:1]):  # some column says how many rows there are
                 yield frame.cast({c: wanted[c] for c in own}).with_columns(made).select(list(wanted))
 
+    def rows(self, file: File, needed: Sequence[str]) -> list[pl.DataFrame]:
+        """The rows of a file in all columns of the stream; one that is not needed is NULL where it cannot be read."""
+        others = {c: t for c, t in self.columns if c not in needed}
+        try:
+            return list(self.frames(file, needed, list(others)))
+        except Unreadable:
+            missing = [pl.lit(None, t).alias(c) for c, t in others.items()]
+            return [frame.with_columns(missing) for frame in self.frames(file, needed)]
+
     def _origins(
         self, file: File, arrow: pa.Schema, needed: Sequence[str], also: Sequence[str]
     ) -> tuple[list[str], dict[str, pl.Series]]:

@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 
 import windrow as wr
-from windrow.hosts.spark.files import TornError, _StreamReader, readable
+from windrow.hosts.spark.files import Task, TornError, _StreamReader, readable
+from windrow.hosts.spark.side import _BadRows, _BadRowsOfFiles
 from windrow.sources.files import File, Files, Unreadable
 from windrow.sources.position import Position
 
@@ -65,6 +67,16 @@ def test_damage_in_a_column_that_the_query_does_not_need_does_no_harm(tmp_path):
     put(tmp_path, "a.parquet", 10, damage=spoiled)
     _, position = step(reader(files, ("k",)), reader(files).initialOffset())
     assert (len(position.batch), position.aside) == (1, ())
+    put(tmp_path, "a.parquet", 10, ROWS.with_columns(n=pl.col("t")), damage=spoiled)
+    query = wr.read_parquet(tmp_path, progress="n").window(range=3000).agg(k=wr.count("k"))
+    assert query.collect().rows() == [(0, 3000, 2400)]  # in process, too
+    assert query.bad_rows().height == 0
+    steps = query.plan().leaves()[0].steps[:1]
+    job = _BadRowsOfFiles(
+        _BadRows(steps, "s", pa.schema([("n", pa.int64()), ("reason", pa.string())])), None, ("n", "k")
+    )
+    found = job.run(Task(0, files.listed()), query.sources["stream"].data)
+    assert sum(batch.num_rows for batch in found) == 0
 
 
 @pytest.mark.parametrize("compression", ["zstd", "snappy", "uncompressed"])

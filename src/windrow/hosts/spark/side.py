@@ -20,7 +20,7 @@ from windrow.logical.nodes import Scan
 from windrow.operators.admit import REASON
 from windrow.operators.operator import Side
 from windrow.planner import Pipeline, Plan, Step, add_steps
-from windrow.sources.files import Files
+from windrow.sources.files import File, Files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -98,12 +98,19 @@ class _BadRowsOfFiles:
     columns: tuple[str, ...]
 
     def run(self, task: Task, files: Files) -> Iterator[pa.RecordBatch]:
-        also = [c for c in files.schema if c not in self.columns]
         reasons = [reason for _file, reason in task.aside]
         for file in task.files:
             try:
-                yield from list(self.rows.found(readable(files, file, self.columns, also)))
+                yield from self._found(files, file)
             except TornError as error:
                 reasons.append(str(error))
         yield from self.rows.batches(pl.DataFrame({REASON: reasons}, schema={REASON: pl.String}))
         yield pa.RecordBatch.from_pylist([], schema=self.rows.schema)
+
+    def _found(self, files: Files, file: File) -> list[pa.RecordBatch]:
+        """In all columns, if they can be read: one that the query does not need makes no file torn."""
+        others = [c for c in files.schema if c not in self.columns]
+        try:
+            return list(self.rows.found(readable(files, file, self.columns, others)))
+        except TornError:
+            return list(self.rows.found(readable(files, file, self.columns)))
