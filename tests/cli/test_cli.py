@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from windrow.cli import app, doctor
 from windrow.cli.run import _finish as finish
 from windrow.cli.run import reason
-from windrow.cli.sources import Options, parts
-from windrow.errors import PlanError, QueryError, WindrowError
+from windrow.cli.sources import Options, parts, query
+from windrow.errors import DataError, PlanError, QueryError, WindrowError
 from windrow.hosts.spark.start import start
 from windrow.language import promise
 from windrow.language.builder import stream
@@ -53,6 +53,24 @@ def test_options_for_one_source_win_over_those_for_all():
     rest = {"punctuation": None, "parse": None, "row_num": None, "row_slack": 0}
     assert options.of("a") == {"progress": "ts", "slack": "1 hour", **rest}
     assert options.of("b")["progress"] == "t"
+
+
+def test_a_source_over_an_empty_folder_declares_its_columns(tmp_path):
+    def built(*schema, source=f"p=parquet:{tmp_path}"):
+        return query("SELECT * FROM p", [source], Options(["t"], schema=list(schema)), None, 1)
+
+    assert built("t BIGINT, k STRING").schema == {"t": pl.Int64(), "k": pl.String()}
+    assert built("t BIGINT", "p=t INT").schema == {"t": pl.Int32()}
+    with pytest.raises(DataError, match="schema="):
+        built()
+    with pytest.raises(QueryError, match="--schema 'q=t INT': there is no source 'q'"):
+        built("q=t INT")
+    with pytest.raises(QueryError, match="'t' is not a name and a type"):
+        built("t", source=f"p=json:{tmp_path}")
+    with pytest.raises(DataError, match=r"no folder .*nope"):
+        built("t INT", source=f"p=json:{tmp_path}/nope")
+    with pytest.raises(DataError, match="--schema"):
+        built(source=f"p=json:{tmp_path}")
 
 
 def test_a_way_to_make_promises_is_read_as_in_sql():

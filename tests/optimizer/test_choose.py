@@ -10,6 +10,7 @@ import pytest
 import windrow as wr
 from windrow.optimizer import Workload, choose
 from windrow.optimizer.costs import aggregation as costs
+from windrow.planner import Given, plan
 
 DENSE = Workload(1000, 10, 60, 1, 60.0, 24, 40, 40, "assumed")
 
@@ -177,3 +178,22 @@ def test_it_sees_the_values_in_the_order_of_progress_whatever_the_order_of_arriv
         s = wr.stream(given, progress="t")
         assert s.window(8).agg(way=steps("x")).collect().rows() == [(0, 8, 6), (8, 16, None)]
         assert s.session(5).agg(way=steps("x")).collect().rows() == [(1, 8, 6), (9, 14, None)]
+
+
+def test_the_algorithm_of_the_first_start_is_kept_whatever_the_rows_are_now():
+    """By the text of the aggregation, so for each of several windows its own; ``using`` is stronger (issue 11)."""
+    many = pl.DataFrame({"t": range(2000), "k": range(2000)})
+    few = pl.DataFrame({"t": [i // 10 for i in range(2000)], "k": [i % 3 for i in range(2000)]})
+    inner = wr.stream(few, progress="t", slack=0, name="s").window(range=10).group_by("k").agg(n=wr.count())
+    both = inner.window(range=100).agg(total=wr.sum("n"))
+    first = plan(both.node, Given({"s": many}, exchanged=True))
+    assert [s.algorithm for s in first.stages()] == ["buffering", "paned"]
+    again = plan(both.node, Given({"s": few}, exchanged=True))
+    assert [s.algorithm for s in again.stages()] == ["paned", "paned"]
+    kept = plan(both.node, Given({"s": few}, exchanged=True, kept=first.choices()))
+    assert [s.algorithm for s in kept.stages()] == ["buffering", "paned"]
+    assert kept.choices() == first.choices()
+    assert all("as at the first start" in s.choice.reason for s in kept.stages())
+    forced = wr.stream(few, progress="t", slack=0, name="s").window(range=10, using="wid").group_by("k")
+    forced = plan(forced.agg(n=wr.count()).node, Given(kept=first.choices()))
+    assert [s.algorithm for s in forced.stages()] == ["wid"]

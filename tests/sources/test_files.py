@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import windrow as wr
 from windrow.errors import CheckpointError, DataError
 from windrow.sources import files as module
-from windrow.sources.files import File, Files, Position, Unreadable, seconds, spread
+from windrow.sources.files import File, Files, Unreadable
+from windrow.sources.position import Position, seconds, spread
 
 ROWS = pl.DataFrame({"t": [1, 2, 12], "k": ["a", "b", "a"], "x": [5, 6, 7]})
 SECOND = 1_000_000_000
@@ -73,7 +74,7 @@ def test_large_files_come_in_pieces(tmp_path, monkeypatch, kind):
 def test_an_empty_file_has_no_rows_and_no_problem(tmp_path, kind):
     put(tmp_path, f"a.{kind}", ROWS.clear())
     files = of(tmp_path, kind)
-    assert files.problem(files.listed()[0]) is None
+    assert files.problem(files.listed()[0], ["t"]) is None
     assert pl.concat(files.frames(files.listed()[0], ["t"])).height == 0
 
 
@@ -85,7 +86,7 @@ def test_every_torn_file_is_noticed_wherever_it_is_cut(tmp_path, kind):
     for cut in range(0, len(whole) - 1, max(1, len(whole) // 97)):
         path.write_bytes(whole[:cut])
         [file] = files.listed()
-        if files.problem(file) is None:
+        if files.problem(file, ["t", "k"]) is None:
             with pytest.raises(Unreadable):
                 list(files.frames(file, ["t", "k"]))
 
@@ -95,7 +96,7 @@ def test_a_foreign_file_is_named_with_what_differs(tmp_path):
     put(tmp_path, "b.parquet", ROWS.drop("x"), at=2)
     put(tmp_path, "c.parquet", ROWS.with_columns(pl.col("x").cast(pl.String)), at=3)
     files = of(tmp_path)
-    assert [files.problem(f) for f in files.listed()] == [
+    assert [files.problem(f, ["t", "k", "x"]) for f in files.listed()] == [
         None,
         f"{tmp_path}/b.parquet is foreign: it has no column x",
         f"{tmp_path}/c.parquet is foreign: column x is of type String there, of Int64 in the stream",
@@ -153,11 +154,31 @@ def test_a_file_that_was_torn_is_read_when_it_is_written_anew():
     assert Position.from_json(position.to_json()) == position
 
 
-def test_what_is_remembered_is_bounded_by_time():
-    position = Position().after([File(i * SECOND, str(i), 1) for i in range(100)], [], 10)
-    assert len(position.recent) == 11
-    assert position.fresh([File(50 * SECOND, "new but old", 1)], 10) == []
-    assert position.fresh([File(95 * SECOND, "new", 1)], 10)
+def test_of_files_that_are_gone_those_are_remembered_that_are_not_too_old():
+    files = [File(i * SECOND, str(i), 1) for i in range(100)]
+    assert len(Position().after(files, [], 10).known) == 11
+    position = Position().after(files, [], 10, files[:5])
+    assert len(position.known) == 16
+    assert position.fresh([*files[:5], *files[-11:]], 10) == []
+    old, new = File(50 * SECOND, "new but old", 1), File(95 * SECOND, "new", 1)
+    assert position.fresh([old, new], 10) == [old, new]
+    assert [position.too_old(f, 10) for f in (old, new)] == [True, False]
+
+
+def test_a_position_of_version_0_3_goes_on_and_what_it_has_forgotten_counts_as_read():
+    """It had only the files of the last ``remember`` seconds; all older ones are still there (issue 11)."""
+    files = [File(i * SECOND, str(i), 1) for i in range(100)]
+    written = Position().after(files, [], 10).to_json()
+    del written["format"]
+    position = Position.from_json(written)
+    assert position.fresh(files, 10) == []
+    new = File(99 * SECOND, "new", 1)
+    assert position.fresh([*files, new], 10) == [new]
+    position = Position.from_json(position.after([new], [], 10, [*files, new]).to_json())
+    assert position.fresh([*files, new], 10) == []
+    assert position.fresh([File(50 * SECOND, "old", 1)], 10) != []
+    with pytest.raises(CheckpointError, match="format 3"):
+        Position.from_json({**written, "format": 3})
 
 
 def test_a_position_of_another_source_is_refused_with_what_to_do():
@@ -174,8 +195,10 @@ def test_files_are_spread_by_size_and_none_is_lost():
     assert len(spread(files, 99)) == 6
 
 
-def test_times_before_1970_are_as_old_as_it_gets():
-    assert seconds(File(-5, "a", 1)) == 0
+def test_times_before_1970_and_after_2106_are_as_old_and_as_new_as_it_gets():
+    files = [File(-5, "a", 1), File(2**62, "b", 1)]
+    assert [seconds(f) for f in files] == [0, 2**32 - 1]
+    assert Position.from_json(Position().after(files, [], 10, files).to_json()).fresh(files, 10) == []
 
 
 def test_options_are_checked(tmp_path):

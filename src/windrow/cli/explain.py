@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
 import typer
 
 from windrow.cli import sources
@@ -18,11 +22,16 @@ def explain(
     parse: sources.ParseOption = None,
     row_num: sources.RowNumOption = None,
     row_slack: sources.RowSlackOption = None,
+    schema: sources.SchemaOption = None,
     shards: sources.ShardsOption = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="The checkpoint it would go on from; without it: a first start.")
+    ] = None,
 ) -> None:
     """Show the logical plan, and the physical plan with map side, exchange and shards, in words."""
     text = sources.read_query(query)
     with sources.spark_session() as spark:
-        options = sources.Options(progress, slack, punctuation, parse, row_num, row_slack)
+        options = sources.Options(progress, slack, punctuation, parse, row_num, row_slack, schema)
         built = sources.query(text, source, options, spark, 1)
-        typer.echo(built.explain(shards=shards))
+        with TemporaryDirectory() as first:
+            typer.echo(built.explain(shards=shards, checkpoint=checkpoint or first))

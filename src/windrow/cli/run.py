@@ -39,6 +39,7 @@ def run(
     parse: sources.ParseOption = None,
     row_num: sources.RowNumOption = None,
     row_slack: sources.RowSlackOption = None,
+    schema: sources.SchemaOption = None,
     sink: Annotated[str, typer.Option(help="console, parquet:DIR or jsonl:FILE.")] = "console",
     bad_rows: Annotated[
         str | None, typer.Option(help="Where bad rows go with their reason: parquet:DIR or jsonl:FILE.")
@@ -66,13 +67,14 @@ def run(
     side = beside(kept)
     for folder in (kept, side):
         checkpoints.check(folder)
-    options = sources.Options(progress, slack, punctuation, parse, row_num, row_slack)
+    options = sources.Options(progress, slack, punctuation, parse, row_num, row_slack, schema)
     with sources.spark_session(shards) as spark:
         built = sources.query(text, source, options, spark, max_files)
         if late_rows is None:
-            started = [("results", _start(built.to_spark(shards, state_limit=state_limit), sink, kept, once))]
+            results = built.to_spark(shards, state_limit=state_limit, checkpoint=kept)
+            started = [("results", _start(results, sink, kept, once))]
         else:
-            both = built.to_spark(shards, with_late=True, state_limit=state_limit)
+            both = built.to_spark(shards, with_late=True, state_limit=state_limit, checkpoint=kept)
             started = [("results", start(_writer(both, kept, once).foreachBatch(Both(sink, late_rows))))]
         if bad_rows is not None:
             started.append(("bad rows", _start(built.bad_rows(), bad_rows, side, once)))

@@ -14,12 +14,14 @@ import typer
 
 from windrow.errors import DataError, QueryError, listing
 from windrow.language.builder import Stream, read_arrow, read_parquet, stream
+from windrow.language.columns import columns
 from windrow.language.promise import Promise
 from windrow.language.punctuated import way
 from windrow.language.sql import sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 OURS = {"parquet": read_parquet, "arrow": read_arrow}
 FORMATS = (*OURS, "spark-parquet", "json", "csv", "orc")
@@ -46,7 +48,13 @@ ParseOption = Annotated[
     list[str] | None, typer.Option("--parse", help="How to read progress values in text: iso8601 or a strptime format.")
 ]
 
-
+SchemaOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--schema",
+        help="The columns, as 'ts TIMESTAMP, k STRING', where no file is there yet; NAME=COLUMNS for one source.",
+    ),
+]
 RowNumOption = Annotated[
     list[str] | None,
     typer.Option("--row-num", help="The column that numbers the rows, or PARTITION,POSITION; NAME=.. for one source."),
@@ -67,6 +75,7 @@ class Options:
     parse: list[str] | None = None
     row_num: list[str] | None = None
     row_slack: list[str] | None = None
+    schema: list[str] | None = None
 
     def of(self, name: str) -> dict[str, Any]:
         """The options of one source."""
@@ -120,16 +129,19 @@ def query(text: str, sources: list[str], options: Options, spark: SparkSession, 
     """The query over streaming file sources."""
     tables: dict[str, Stream] = {}
     names = {parts(given)[0] for given in sources}
-    for value in options.punctuation or []:
-        if (owner := _owned(value)[0]) is not None and owner not in names:
-            raise QueryError(f"--punctuation {value!r}: there is no source {owner!r}; there are: {listing(names)}")
+    for option, values in (("--punctuation", options.punctuation), ("--schema", options.schema)):
+        for value in values or []:
+            if (owner := _owned(value)[0]) is not None and owner not in names:
+                raise QueryError(f"{option} {value!r}: there is no source {owner!r}; there are: {listing(names)}")
     for given in sources:
         name, kind, path = parts(given)
         given_options = options.of(name)
+        schema = _pick(options.schema, name)
         if kind in OURS:
-            tables[name] = OURS[kind](path, streaming=True, max_files=max_files, name=name, **given_options)
+            read = OURS[kind]
+            tables[name] = read(path, streaming=True, max_files=max_files, schema=schema, name=name, **given_options)
         else:
-            data = reader(spark, kind.removeprefix("spark-"), path, max_files)
+            data = reader(spark, kind.removeprefix("spark-"), path, max_files, schema)
             tables[name] = stream(data, name=name, **given_options)
     return sql(text, **tables)
 
@@ -145,13 +157,21 @@ def parts(given: str) -> tuple[str, str, str]:
     return name, kind, path
 
 
-def reader(spark: SparkSession, kind: str, path: str, max_files: int) -> DataFrame:
-    """A stream over a folder of files by Spark's own reader; the schema is that of the files already there."""
-    if "://" not in path and (not Path(path).exists() or not any(Path(path).rglob(f"*.{kind}*"))):
-        raise DataError(f"{path} has no {kind} files to take the schema from: put at least one there first")
-    batch = spark.read.option("header", "true").option("inferSchema", "true").format(kind).load(path)
+def reader(spark: SparkSession, kind: str, path: str, max_files: int, schema: str | None = None) -> DataFrame:
+    """A stream over a folder of files by Spark's own reader, with the schema given, or that of the files there."""
+    if schema is not None:
+        columns(schema)  # says what is wrong with it; Spark reads it by itself
+        if "://" not in path and not Path(path).exists():
+            raise DataError(f"there is no folder {path}: Spark's own reader of {kind} files needs it, so make it first")
+    types = _types_there(spark, kind, path) if schema is None else schema
     options = {"header": "true", "maxFilesPerTrigger": str(max_files)}
-    return spark.readStream.schema(batch.schema).options(**options).format(kind).load(path)
+    return spark.readStream.schema(types).options(**options).format(kind).load(path)
+
+
+def _types_there(spark: SparkSession, kind: str, path: str) -> StructType:
+    if "://" not in path and (not Path(path).exists() or not any(Path(path).rglob(f"*.{kind}*"))):
+        raise DataError(f"{path} has no {kind} files to take the schema from: put at least one there, or say --schema")
+    return spark.read.option("header", "true").option("inferSchema", "true").format(kind).load(path).schema
 
 
 @contextmanager

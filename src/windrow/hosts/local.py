@@ -54,12 +54,12 @@ class LocalRun:
 
     def read(self, source: str, files: Files) -> LocalRun:
         """The rows of all files that are there. A file that cannot be read is in ``bad_rows``, and none of its rows."""
-        columns = [c for c, _ in files.columns]
+        needed = self.plan.read_from(self.plan.scans()[self._ports(source)[0]])
         frames: list[pl.DataFrame] = []
         for file in files.listed():
-            reason = files.problem(file)
+            reason = files.problem(file, needed)
             try:
-                frames += [] if reason else list(files.frames(file, columns))
+                frames += [] if reason else files.rows(file, needed)
             except Unreadable as error:
                 reason = f"{file.path} is torn: {short(error)}"
             if reason:

@@ -15,6 +15,7 @@ from windrow.errors import PlanError, QueryError, listing
 from windrow.hosts import local
 from windrow.hosts.local import Value, value
 from windrow.language import lengths
+from windrow.language.columns import Columns, columns
 from windrow.language.functions import Udf
 from windrow.language.hints import size as memory_size
 from windrow.language.lengths import Length, check_zone, length
@@ -34,6 +35,7 @@ from windrow.logical.checked import (
     united,
     with_window_time,
 )
+from windrow.logical.explain import text
 from windrow.logical.nodes import (
     BRANCH,
     WINDOW_END,
@@ -56,6 +58,8 @@ from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from windrow.hosts.spark.kept import Kept
 
 UNNAMED = "stream"
 TESTED = "tested by a function"  # the column of a Python condition, between two steps
@@ -130,14 +134,17 @@ def read_parquet(
     streaming: bool = False,
     max_files: int | None = None,
     remember: Length = "7 days",
+    schema: Columns | None = None,
     **options: Any,
 ) -> Stream:
     """A stream over a folder of Parquet files, with the map side of the query inside the reader.
 
     Much faster than ``wr.stream(spark.readStream.parquet(path), ...)``: only pane partials enter Spark. ``streaming``:
     files that appear later are read, too (default: what is there now); ``max_files``: at most so many a micro-batch;
-    ``remember``: how much older than the newest file a file can turn up. ``options`` are those of :func:`stream`. A
-    torn or foreign file is set aside: it counts in ``files_bad`` and is in ``bad_rows()``.
+    ``remember``: how much older than the newest file a file can turn up. ``schema``: the columns, as SQL text
+    ("ts TIMESTAMP, k STRING") or as names with types; without it they are those of the first file that is there.
+    ``options`` are those of :func:`stream`. A torn or foreign file, or one that turns up too old, is set aside: it
+    counts in ``files_bad`` and is in ``bad_rows()``.
 
     >>> import windrow as wr
     >>> import tempfile
@@ -147,7 +154,7 @@ def read_parquet(
     >>> packets.window(range=4).agg(total=wr.sum("x")).collect().rows()
     [(0, 4, 7), (4, 8, 5)]
     """
-    return stream(_files("parquet", path, streaming, max_files, remember), progress, **options)
+    return stream(_files("parquet", path, streaming, max_files, remember, schema), progress, **options)
 
 
 def read_arrow(
@@ -157,17 +164,27 @@ def read_arrow(
     streaming: bool = False,
     max_files: int | None = None,
     remember: Length = "7 days",
+    schema: Columns | None = None,
     **options: Any,
 ) -> Stream:
     """The same over files in Arrow's own format, as files or as streams (.arrow, .feather, .ipc)."""
-    return stream(_files("arrow", path, streaming, max_files, remember), progress, **options)
+    return stream(_files("arrow", path, streaming, max_files, remember, schema), progress, **options)
 
 
-def _files(kind: Format, path: str | Path, streaming: bool, max_files: int | None, remember: Length) -> Files:
+def _files(
+    kind: Format,
+    path: str | Path,
+    streaming: bool,
+    max_files: int | None,
+    remember: Length,
+    schema: Columns | None,
+) -> Files:
     if max_files is not None and max_files < 1:
         raise QueryError(f"max_files is at least 1, not {max_files}")
     kept = length(remember, pl.Datetime("us"), "remember") // 1_000_000
-    return Files(str(path), kind, (), streaming, max_files, kept).with_columns_of_first()
+    declared = () if schema is None else tuple(columns(schema).items())
+    files = Files(str(path), kind, declared, streaming, max_files, kept)
+    return files if declared else files.with_columns_of_first()
 
 
 def _is_spark(data: Any) -> bool:
@@ -427,12 +444,24 @@ class Stream:
         """The physical plan."""
         return self._planned(self._on_spark())
 
-    def _planned(self, on_spark: bool) -> Plan:
-        samples = {n: f for n, s in self.sources.items() if (f := _sample(s.data)) is not None}
-        return plan(self.node, Given(samples, exchanged=on_spark))
+    def _planned(self, on_spark: bool, kept: Mapping[str, str] | None = None) -> Plan:
+        """``kept``: what the checkpoint of an endless query knows of its first start. Where none is named, files that
+        may be gone at a restart must not decide anything.
+        """
+        measured = kept is not None or not self._is_endless()
+        samples = {n: f for n, s in self.sources.items() if measured and (f := _sample(s.data)) is not None}
+        return plan(self.node, Given(samples, on_spark, kept or {}))
 
-    def explain(self, shards: int | None = None) -> str:
-        """What the query means and how it will run, in words. A query that cannot run is refused, as when it runs."""
+    def _is_endless(self) -> bool:
+        return any(
+            getattr(s.data, "streaming", False) or getattr(s.data, "isStreaming", False) for s in self.sources.values()
+        )
+
+    def explain(self, shards: int | None = None, *, checkpoint: str | Path | None = None) -> str:
+        """What the query means and how it will run, in words; with the algorithms that a ``checkpoint`` keeps.
+
+        A query that cannot run is refused, as when it runs.
+        """
         from windrow.hosts.spark.compile import check_sources
         from windrow.hosts.spark.native import applies
         from windrow.hosts.spark.session import check_shards
@@ -441,21 +470,29 @@ class Stream:
         if shards is not None:
             check_shards(shards)
         files = {n for n, s in self.sources.items() if isinstance(s.data, Files)}
-        on_spark, plan = self._on_spark(), self.plan()
+        on_spark = self._on_spark()
+        planned = self.plan() if checkpoint is None else self._planned(True, self._kept(checkpoint).choices())
         data = {n: s.data for n, s in self.sources.items()}
         if on_spark:
-            check_sources(plan, data)
-        native = on_spark and applies(plan, data)
-        return explain(plan, on_spark, shards, files, native)
+            check_sources(planned, data)
+        native = on_spark and applies(planned, data)
+        return explain(planned, on_spark, shards, files, native)
 
     def to_spark(
-        self, shards: int | None = None, *, with_late: bool = False, state_limit: str | int | None = None
+        self,
+        shards: int | None = None,
+        *,
+        with_late: bool = False,
+        state_limit: str | int | None = None,
+        checkpoint: str | Path | None = None,
     ) -> DataFrame:
         """The result as a Spark DataFrame: streaming if any source is. ``shards`` must not change over a checkpoint.
 
         ``with_late``: one DataFrame of results and late records, for ``foreachBatch``: ``wr.results(df)`` and
         ``wr.late_rows(df)`` take them apart. ``state_limit``: how much state a shard may hold ("2 GB"); a query that
-        needs more stops with an error that says what holds it, instead of filling the machine.
+        needs more stops with an error that says what holds it, instead of filling the machine. ``checkpoint``: the
+        folder that the stream will get as its ``checkpointLocation``; the algorithms that are chosen at the first
+        start are kept there and used again, so that they can be chosen by what the files hold.
         """
         from windrow.hosts.spark import compile as spark
 
@@ -463,7 +500,21 @@ class Stream:
             raise PlanError("this query has no Spark source: use collect(), or give wr.stream a Spark DataFrame")
         limit = None if state_limit is None else memory_size(state_limit)
         data = {n: s.data for n, s in self.sources.items()}
-        return spark.to_spark(self._planned(True), data, shards, with_late, limit)
+        if checkpoint is None:
+            return spark.to_spark(self._planned(True), data, shards, with_late, limit)
+        kept = self._kept(checkpoint)
+        planned = self._planned(True, kept.choices())
+        result = spark.to_spark(planned, data, shards, with_late, limit)
+        kept.keep(planned.choices())
+        return result
+
+    def _kept(self, checkpoint: str | Path) -> Kept:
+        from windrow.hosts.spark.compile import session_of
+        from windrow.hosts.spark.kept import Kept
+
+        if not self._is_endless():
+            raise QueryError("checkpoint= is for endless queries, and none of the sources of this one is endless")
+        return Kept(session_of([s.data for s in self.sources.values()]), str(checkpoint), text(self.node))
 
     def bad_rows(self) -> Any:
         """The rows that cannot take part, with the reason: a Spark DataFrame, or a Polars one.

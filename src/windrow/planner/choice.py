@@ -9,6 +9,7 @@ import polars as pl
 
 from windrow.aggregates import Partials
 from windrow.errors import PlanError, WindrowError
+from windrow.logical.explain import text
 from windrow.logical.nodes import (
     Apply,
     Distinct,
@@ -30,15 +31,19 @@ from windrow.planner.plan import Pipeline
 from windrow.planner.shapes import ALGORITHMS, TWO_LEVEL, groups_promised, key_names, together
 from windrow.windows import RowSliding, Sliding
 
+GOES_ON = "as at the first start: the checkpoint keeps it"
 LEAST = 1000  # rows of a sample: fewer say little about rates
 
 
 @dataclass(frozen=True)
 class Given:
-    """What a host knows when it plans: rows of its sources in order of arrival, and whether state is elsewhere."""
+    """What a host knows when it plans: rows of its sources in order of arrival, whether state is elsewhere, and which
+    algorithms a query that goes on has run by so far, by the text of the aggregation.
+    """
 
     samples: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     exchanged: bool = False
+    kept: Mapping[str, str] = field(default_factory=dict)
 
 
 NOTHING = Given()
@@ -48,6 +53,8 @@ def chosen(node: WindowAggregate, aggregates: Partials, inputs: Sequence[Pipelin
     """The algorithm of a sliding window; ``inputs`` give what it aggregates."""
     window = node.window.over_rows if isinstance(node.window, RowSliding) else node.window
     assert isinstance(window, Sliding)
+    if goes_on := node.using is None and text(node) in given.kept:
+        node = replace(node, using=given.kept[text(node)])
     if node.using is not None and node.using not in ALGORITHMS:
         raise PlanError(
             f"there is no algorithm {node.using!r} for window aggregation; there are: {', '.join(ALGORITHMS)}, iop"
@@ -59,7 +66,8 @@ def chosen(node: WindowAggregate, aggregates: Partials, inputs: Sequence[Pipelin
     if len(refused) == len(TIME):
         raise PlanError(f"no algorithm can run this query: {'; '.join(dict.fromkeys(refused.values()))}")
     workload = replace(_workload(node, window, aggregates, inputs, given), exchanged=given.exchanged)
-    return choose(workload, refused, node.using, node.memory)
+    choice = choose(workload, refused, node.using, node.memory)
+    return replace(choice, reason=GOES_ON) if goes_on else choice
 
 
 def _check_two_levels(node: WindowAggregate, aggregates: Partials) -> None:

@@ -97,6 +97,7 @@ class Stage:
     late: tuple[tuple[str, pl.DataType], ...] = ()  # the columns of its late records
     choice: Choice | None = None  # why this algorithm, where there are several
     meeting: Meeting = MELD
+    node: Node | None = None  # what it does, where there is a choice
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +117,10 @@ class Plan:
         """All stages, inner ones first."""
         return list(dict.fromkeys(s for pipeline in self.outputs for s in stages_of(pipeline)))
 
+    def choices(self) -> dict[str, str]:
+        """Which algorithm each aggregation runs by, where there are several: what ``Given.kept`` takes."""
+        return {text(s.node): s.algorithm for s in self.stages() if s.choice is not None and s.node is not None}
+
     def late_schema(self) -> dict[str, pl.DataType]:
         """The columns of the late records of all stages."""
         found: dict[str, pl.DataType] = {}
@@ -130,6 +135,11 @@ class Plan:
         found: dict[str, set[str]] = {}
         _collect(self.logical, set(self.schema), found)
         return {s.name: [c for c in s.schema if c in found[s.name]] for s in self.scans()}
+
+    def read_from(self, scan: Scan) -> list[str]:
+        """The columns that are read from a source: those that the query needs, and the one of markers."""
+        marker = [scan.source.marker] if scan.source.marker is not None else []
+        return [*self.needed()[scan.name], *marker]
 
     def leaves(self) -> list[Pipeline]:
         """The pipelines that begin at a source, in the order in which ``graph`` numbers its inputs."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import json
-import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import IO, Any, Literal
 
 import polars as pl
@@ -15,15 +13,29 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from windrow.errors import CheckpointError, DataError, WindrowError, listing
+from windrow.errors import DataError, WindrowError, listing
+from windrow.sources import partitions
 from windrow.sources.frames import normal, normal_type
+from windrow.sources.widening import widens
 
 Format = Literal["parquet", "arrow"]
 SUFFIXES: dict[Format, tuple[str, ...]] = {"parquet": (".parquet",), "arrow": (".arrow", ".feather", ".ipc")}
 ROWS_AT_ONCE = 1_000_000
 DAY = 86_400
-_ENTRY = struct.Struct("<Iq")  # modification time in seconds, hash of the path
-Unreadable = (pa.ArrowException, pl.exceptions.PolarsError, OSError, WindrowError, ValueError)
+LOOKED_AT = 100  # files, for a sample
+# Damaged pages make Polars panic now and then.
+Unreadable = (
+    pa.ArrowException,
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+    OSError,
+    WindrowError,
+    ValueError,
+)
+
+
+class ForeignError(DataError):
+    """A file that has not the columns of the stream."""
 
 
 @dataclass(frozen=True, order=True)
@@ -34,12 +46,12 @@ class File:
     path: str
     size: int
 
-    @property
+    @cached_property
     def key(self) -> int:
         """What it is remembered by once it is read."""
         return _hash(self.path)
 
-    @property
+    @cached_property
     def attempt(self) -> int:
         """What it is remembered by if it cannot be read: a file that is written anew is a new attempt."""
         return _hash(f"{self.path}\n{self.mtime_ns}\n{self.size}")
@@ -53,9 +65,10 @@ def _hash(text: str) -> int:
 class Files:
     """All files of a format at or below a path: local, or any URI that Arrow's file systems know (s3://, hdfs://).
 
-    As for Spark, names that begin with "_" or "." do not count, and a file should appear under its name when it is
-    complete. ``columns`` is what the rows look like; a file that differs is foreign. ``streaming``: files that appear
-    later are read, too, at most ``max_files`` at a time; ``remember`` is explained at Position.
+    As for Spark, names that begin with "_" or "." do not count, a file should appear under its name when it is
+    complete, and folders called ``column=value`` add a column. ``columns`` is what the rows look like; a file is
+    foreign if a query needs one that it does not have in a type that fits. ``streaming``: files that appear later are
+    read, too, at most ``max_files`` at a time; ``remember`` is explained at Position.
     """
 
     path: str
@@ -80,55 +93,112 @@ class Files:
 
     def _counts(self, path: str, root: str) -> bool:
         inside = path[len(root) :].strip("/").split("/") if path != root else [path.rsplit("/", 1)[-1]]
-        return path.endswith(SUFFIXES[self.format]) and not any(part.startswith(("_", ".")) for part in inside)
+        return path.endswith(SUFFIXES[self.format]) and not any(_hidden(part) for part in inside)
 
     def with_columns_of_first(self) -> Files:
-        """The same with the columns of the first file that can be read."""
+        """The same with the columns of the first file that can be read, and those that the folders name."""
         reasons = []
-        for file in self.listed():
+        there = self.listed()
+        for file in there:
             try:
-                return replace(self, columns=tuple(self.schema_of(file).items()))
+                found = self.schema_of(file)
             except Unreadable as error:
                 reasons.append(f"{file.path}: {short(error)}")
+                continue
+            named = partitions.types(self._folders(f) for f in there)
+            return replace(self, columns=tuple({**found, **named}.items()))
         detail = f" ({listing(reasons[:3])})" if reasons else ""
-        raise DataError(f"{self.path} has no readable {self.format} file to take the columns from{detail}")
+        raise DataError(
+            f"{self.path} has no readable {self.format} file to take the columns from{detail}. Say what its files will "
+            f"look like: schema='ts TIMESTAMP, k STRING'"
+        )
 
     def schema_of(self, file: File) -> dict[str, pl.DataType]:
-        """The columns of a file; raises one of ``Unreadable`` if it is torn."""
+        """The columns inside a file; raises one of ``Unreadable`` if it is torn."""
         with self.open(file) as data:
-            arrow = pq.read_schema(data) if self.format == "parquet" else _arrow_reader(data).schema
-        frame = pl.from_arrow(arrow.empty_table())
-        assert isinstance(frame, pl.DataFrame)
-        return {name: normal_type(dtype) for name, dtype in frame.schema.items()}
+            return _types(self._schema(data))
 
-    def problem(self, file: File) -> str | None:
-        """Why a file cannot be read as part of the stream, as far as its head tells."""
+    def problem(self, file: File, needed: Sequence[str], pages: bool = False) -> str | None:
+        """Why a file cannot be read by a query that needs these columns; None if it can, as far as its head tells.
+
+        ``pages``: all of it is looked at, so that the answer is final.
+        """
         try:
-            found = self.schema_of(file)
+            if pages:
+                for _frame in self.frames(file, needed):
+                    pass
+            else:
+                with self.open(file) as data:
+                    self._origins(file, self._schema(data), needed, ())
+        except ForeignError as error:
+            return f"{file.path} is foreign: {error}"
         except Unreadable as error:
             return f"{file.path} is torn or no {self.format} file: {short(error)}"
-        for name, dtype in self.columns:
-            if name not in found:
-                return f"{file.path} is foreign: it has no column {name}"
-            if found[name] != dtype:
-                return f"{file.path} is foreign: column {name} is of type {found[name]} there, of {dtype} in the stream"
         return None
 
-    def frames(self, file: File, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """The rows of a file, about ROWS_AT_ONCE at a time; raises one of ``Unreadable`` where it is torn."""
+    def frames(self, file: File, needed: Sequence[str], also: Sequence[str] = ()) -> Iterator[pl.DataFrame]:
+        """The rows of a file, about ROWS_AT_ONCE at a time; raises one of ``Unreadable`` where it is torn or foreign.
+
+        ``also`` are columns that nothing depends on: where a file cannot give them they are NULL.
+        """
+        wanted = {c: self.schema[c] for c in (*needed, *also)}
         with self.open(file) as data:
-            if self.format == "parquet":
-                yield from _parquet_frames(data, columns)
-            else:
-                yield from _arrow_frames(_arrow_reader(data), columns)
+            arrow = self._schema(data)
+            own, folders = self._origins(file, arrow, needed, also)
+            made = [
+                (pl.lit(folders[c]).first() if c in folders else pl.lit(None, t)).alias(c)
+                for c, t in wanted.items()
+                if c not in own
+            ]
+            read = _parquet_frames if self.format == "parquet" else _arrow_frames
+            for frame in read(data, own or arrow.names[:1]):  # some column says how many rows there are
+                yield frame.cast({c: wanted[c] for c in own}).with_columns(made).select(list(wanted))
+
+    def rows(self, file: File, needed: Sequence[str]) -> list[pl.DataFrame]:
+        """The rows of a file in all columns of the stream; one that is not needed is NULL where it cannot be read."""
+        others = {c: t for c, t in self.columns if c not in needed}
+        try:
+            return list(self.frames(file, needed, list(others)))
+        except Unreadable:
+            missing = [pl.lit(None, t).alias(c) for c, t in others.items()]
+            return [frame.with_columns(missing) for frame in self.frames(file, needed)]
+
+    def _origins(
+        self, file: File, arrow: pa.Schema, needed: Sequence[str], also: Sequence[str]
+    ) -> tuple[list[str], dict[str, pl.Series]]:
+        """The columns that come from inside a file, and those that its folders name, with their value."""
+        schema, folders = self.schema, self._folders(file)
+        found = _types(pa.schema([f for f in arrow if f.name in needed or f.name in also]))
+        own, named = [], {}
+        for column in (*needed, *also):
+            try:
+                if column in folders:
+                    named[column] = _value(column, folders[column], schema[column])
+                else:
+                    _check_type(column, found.get(column), schema[column])
+                    own.append(column)
+            except ForeignError:
+                if column in needed:
+                    raise
+        return own, named
+
+    def _folders(self, file: File) -> dict[str, str]:
+        return partitions.values(file.path, self._system()[1])
+
+    def _schema(self, data: IO[bytes]) -> pa.Schema:
+        found = pq.read_schema(data) if self.format == "parquet" else _arrow_reader(data).schema
+        data.seek(0)
+        return found
 
     def sample(self, rows: int) -> pl.DataFrame | None:
-        """The first rows of the oldest file that can be read: the same for as long as that file is there."""
-        for file in self.listed():
-            try:
-                return next(self.frames(file, [c for c, _ in self.columns])).head(rows)
-            except Unreadable:
-                continue
+        """The first rows of the oldest file that has all columns; else of the oldest that can be read."""
+        some, every = self.listed()[:LOOKED_AT], list(self.schema)
+        for needed, also in ((every, []), ([], every)):
+            for file in some:
+                try:
+                    return next(self.frames(file, needed, also)).head(rows)
+                except Unreadable:
+                    continue
         return None
 
     def open(self, file: File) -> IO[bytes]:
@@ -137,10 +207,40 @@ class Files:
         return opened
 
     def _system(self) -> tuple[pafs.FileSystem, str]:
-        if "://" not in self.path:
-            return pafs.LocalFileSystem(), self.path.rstrip("/") or "/"
-        system, root = pafs.FileSystem.from_uri(self.path)
-        return system, root.rstrip("/")
+        return _system_of(self.path)
+
+
+@lru_cache(16)  # a connection to a store takes its time, and every file asks for one
+def _system_of(path: str) -> tuple[pafs.FileSystem, str]:
+    if "://" not in path:
+        return pafs.LocalFileSystem(), path.rstrip("/") or "/"
+    system, root = pafs.FileSystem.from_uri(path)
+    return system, root.rstrip("/")
+
+
+def _types(arrow: pa.Schema) -> dict[str, pl.DataType]:
+    frame = pl.from_arrow(arrow.empty_table())
+    assert isinstance(frame, pl.DataFrame)
+    return {name: normal_type(dtype) for name, dtype in frame.schema.items()}
+
+
+def _check_type(column: str, found: pl.DataType | None, wanted: pl.DataType) -> None:
+    if found is None:
+        raise ForeignError(f"it has no column {column}")
+    if not widens(found, wanted):
+        raise ForeignError(f"column {column} is of type {found} there, of {wanted} in the stream")
+
+
+def _value(column: str, raw: str, dtype: pl.DataType) -> pl.Series:
+    try:
+        return partitions.literal(raw, dtype)
+    except ValueError as error:
+        raise ForeignError(f"column {column}, which its path names, is of another type there: {error}") from None
+
+
+def _hidden(name: str) -> bool:
+    """As Spark has it: a column in the name of a folder may begin with an underscore."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def _parquet_frames(data: IO[bytes], columns: Sequence[str]) -> Iterator[pl.DataFrame]:
@@ -158,8 +258,8 @@ def _arrow_reader(data: IO[bytes]) -> Any:
     return pa.ipc.open_file(data) if head == b"ARROW1" else pa.ipc.open_stream(data)
 
 
-def _arrow_frames(reader: Any, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-    table = reader.read_all().select(list(columns))
+def _arrow_frames(data: IO[bytes], columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+    table = _arrow_reader(data).read_all().select(list(columns))
     table.validate(full=True)  # a torn body would otherwise be read as whatever is there
     for start in range(0, max(1, table.num_rows), ROWS_AT_ONCE):
         frame = pl.from_arrow(table.slice(start, ROWS_AT_ONCE))
@@ -170,76 +270,3 @@ def _arrow_frames(reader: Any, columns: Sequence[str]) -> Iterator[pl.DataFrame]
 def short(error: BaseException) -> str:
     """The first line of a message."""
     return str(error).strip().split("\n")[0] or type(error).__name__
-
-
-# -- what has been read ----------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Position:
-    """How far a stream of files has come: an offset in Spark's checkpoint, so a dict of texts and numbers.
-
-    ``batch`` are the files that the step to here reads and ``aside`` those it cannot, so that a step is repeated with
-    the same files. Of those read before, the ones that are at most ``remember`` seconds older than the newest are
-    remembered one by one; a file that turns up with an older time than that counts as read.
-    """
-
-    count: int = 0
-    newest: int = 0  # modification time in seconds
-    recent: frozenset[tuple[int, int]] = frozenset()
-    batch: tuple[File, ...] = ()
-    aside: tuple[tuple[File, str], ...] = ()
-
-    def fresh(self, there: Iterable[File], remember: int) -> list[File]:
-        """The files that have not been read, oldest first."""
-        known = {key for _, key in self.recent}
-        oldest = self.newest - remember
-        return [f for f in there if seconds(f) >= oldest and f.key not in known and f.attempt not in known]
-
-    def after(self, read: Sequence[File], aside: Sequence[tuple[File, str]], remember: int) -> Position:
-        """The position after one more step."""
-        every = [*read, *(f for f, _ in aside)]
-        newest = max([self.newest, *(seconds(f) for f in every)])
-        added = {(seconds(f), f.key) for f in read} | {(seconds(f), f.attempt) for f, _ in aside}
-        recent = frozenset(e for e in self.recent | added if e[0] >= newest - remember)
-        return Position(self.count + len(every), newest, recent, tuple(read), tuple(aside))
-
-    def to_json(self) -> dict[str, Any]:
-        packed = b"".join(_ENTRY.pack(*entry) for entry in sorted(self.recent))
-        return {
-            "files": self.count,
-            "newest": self.newest,
-            "recent": base64.b64encode(packed).decode(),
-            "batch": json.dumps([[f.mtime_ns, f.path, f.size] for f in self.batch]),
-            "aside": json.dumps([[f.mtime_ns, f.path, f.size, reason] for f, reason in self.aside]),
-        }
-
-    @staticmethod
-    def from_json(given: dict[str, Any]) -> Position:
-        if "recent" not in given:
-            raise CheckpointError(
-                f"the checkpoint's position {json.dumps(given)[:200]} is not one of this file source. It was written "
-                "with another source, such as Spark's own file reader: read the files with it again (windrow run: "
-                "--source NAME=spark-parquet:PATH), or start with a new checkpoint folder"
-            )
-        return Position(
-            int(given["files"]),
-            int(given["newest"]),
-            frozenset(_ENTRY.iter_unpack(base64.b64decode(given["recent"]))),
-            tuple(File(*f) for f in json.loads(given["batch"])),
-            tuple((File(*f), reason) for *f, reason in json.loads(given["aside"])),
-        )
-
-
-def seconds(file: File) -> int:
-    """The modification time in seconds, as far as it is remembered."""
-    return max(0, file.mtime_ns // 1_000_000_000)
-
-
-def spread(files: Sequence[File], parts: int) -> list[list[File]]:
-    """The files in at most so many parts of about equal size, the largest first."""
-    found: list[list[File]] = [[] for _ in range(max(1, min(parts, len(files))))]
-    sizes = [0] * len(found)
-    for file in sorted(files, key=lambda f: (-f.size, f)):
-        least = sizes.index(min(sizes))
-        found[least].append(file)
-        sizes[least] += file.size
-    return [sorted(part) for part in found if part]

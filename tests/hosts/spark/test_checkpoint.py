@@ -88,6 +88,8 @@ def checkpoint(tmp_path):
 def test_a_sound_checkpoint_passes(checkpoint, tmp_path):
     check(checkpoint)
     check(tmp_path / "not-there-yet")
+    (tmp_path / "planned" / "windrow").mkdir(parents=True)  # to_spark(checkpoint=..) was called, and nothing started
+    check(tmp_path / "planned")
 
 
 @pytest.mark.parametrize(

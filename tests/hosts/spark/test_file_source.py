@@ -11,6 +11,7 @@ from windrow.testing import compare
 
 pytestmark = pytest.mark.spark
 MICROS = 1_000_000
+DAY = 86_400
 
 
 def rows(start, n=400):
@@ -22,12 +23,12 @@ def rows(start, n=400):
 def put(folder, name, frame, at):
     folder.mkdir(exist_ok=True)
     frame.write_parquet(folder / name)
-    os.utime(folder / name, (at, at))
+    os.utime(folder / name, (30 * DAY + at, 30 * DAY + at))
 
 
 def damage(path, change, at):
     path.write_bytes(change(path.read_bytes()))
-    os.utime(path, (at, at))
+    os.utime(path, (30 * DAY + at, 30 * DAY + at))
 
 
 def query(folder, **options):
@@ -57,19 +58,32 @@ def test_new_files_are_read_once_over_restarts_and_bad_ones_are_set_aside(spark,
     put(folder, "3.parquet", rows(1200), 90)  # older than all that was read
     put(folder, "foreign.parquet", rows(0).drop("x"), 105)
     put(folder, "torn.parquet", rows(1600), 106)  # written anew, whole
+    put(folder, "spoiled.parquet", rows(2000), 107)  # this one, too
+    put(folder, "old.parquet", rows(0), 104 - 8 * DAY)
     second = ran(query(folder, streaming=True, max_files=2).to_spark(), tmp_path, "out")
-    assert (second["rows_in"], second["files_bad"], second["batches"]) == (800, 1, 2)
+    assert (second["rows_in"], second["files_bad"], second["batches"]) == (1200, 2, 3)
     assert ran(query(folder, streaming=True, max_files=2).to_spark(), tmp_path, "out") == {}
     found = read_committed(tmp_path / "out")
+    (folder / "old.parquet").rename(tmp_path / "old.parquet")
     expected = query(folder).collect()  # in process, to the end
     promised = found["window_end"].max()
     assert promised is not None
     compare(found, expected.filter(pl.col("window_end") <= promised), "streaming")
     assert expected.filter(pl.col("window_end") > promised).height
+    damage(folder / "spoiled.parquet", lambda data: data[:40] + bytes(40) + data[80:], 104)
     bad = query(folder, streaming=True).bad_rows()
     assert ran(bad, tmp_path, "bad")["rows_bad"] == 2
+    (tmp_path / "old.parquet").rename(folder / "old.parquet")
+    assert ran(bad, tmp_path, "bad")["rows_bad"] == 1
     reasons = sorted(read_committed(tmp_path / "bad")["reason"].to_list())
-    assert ["foreign.parquet is foreign" in reasons[0], "spoiled.parquet is torn" in reasons[1]] == [True, True]
+    assert [
+        f"{name} is {what}" in r
+        for (name, what), r in zip(
+            (("foreign.parquet", "foreign"), ("old.parquet", "too old"), ("spoiled.parquet", "torn")),
+            reasons,
+            strict=True,
+        )
+    ] == [True] * 3
 
 
 def test_as_a_batch_it_equals_sparks_own_reader_and_the_process(spark, tmp_path):
@@ -118,3 +132,93 @@ def test_markers_about_single_groups_close_their_windows_only(spark, tmp_path):
     assert both.height == 10
     assert both.select("k", "window_end").is_unique().all()
     assert both["n"].sum() == 200
+
+
+def test_a_stream_starts_over_an_empty_folder_and_takes_what_fits(spark, tmp_path):
+    """Declared columns; then a file with a narrower type, one without a column that is not needed, one too wide."""
+    folder = tmp_path / "in"
+    declared = "ts TIMESTAMP, k STRING, x BIGINT, note STRING"
+    run = query(folder, schema=declared, streaming=True).to_spark
+    assert ran(run(), tmp_path, "out") == {}
+    put(folder, "0.parquet", rows(0).with_columns(pl.col("x").cast(pl.Int32)), 100)
+    put(folder, "1.parquet", rows(400).with_columns(pl.col("x").cast(pl.Float64)), 101)
+    put(folder, "2.parquet", rows(400).with_columns(pl.lit(1).alias("note")), 102)
+    put(folder, "3.parquet", rows(800), 103)
+    counts = ran(run(), tmp_path, "out")
+    assert (counts["rows_in"], counts["files_bad"]) == (1200, 1)
+    found = read_committed(tmp_path / "out")
+    expected = query(folder, schema=declared).collect()
+    compare(found, expected.filter(pl.col("window_end") <= found["window_end"].max()), "streaming")
+    assert found.height
+
+
+FOLDERS = {
+    "whole": ["1", "-2", "007"],
+    "long": ["1", "3000000000"],
+    "huge": ["123456789012345678901", "5"],
+    "share": ["1.5", "2", "__HIVE_DEFAULT_PARTITION__"],
+    "mixed": ["1.5", "3000000000"],
+    "day": ["2024-01-01", "2024-02-03"],
+    "at": ["2024-01-01", "2024-01-01 10%3A00%3A00.5"],
+    "text": ["a%2Fb", "c d", "x%ZZ", "2024-13-01", "e=f"],
+}
+
+
+def test_columns_in_folder_names_are_those_that_spark_sees(spark, tmp_path):
+    spark.conf.set("spark.sql.session.timeZone", "UTC")  # Spark reads times in folders as local ones
+    try:
+        for name, values in FOLDERS.items():
+            for i, value in enumerate(values):
+                (tmp_path / name / f"{name}={value}").mkdir(parents=True)
+                pl.DataFrame({"t": [i]}).write_parquet(tmp_path / name / f"{name}={value}" / "0.parquet")
+            here = wr.read_parquet(tmp_path / name, progress="t")
+            there = wr.stream(spark.read.parquet(str(tmp_path / name)), progress="t")
+            assert here.schema == there.schema, name
+            compare(here.collect(), there.collect(), name)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+
+
+def many_groups(start):
+    return pl.DataFrame({"t": range(start, start + 2000), "k": range(start, start + 2000)})
+
+
+def few_groups(start):
+    return pl.DataFrame({"t": [start + i // 10 for i in range(2000)], "k": [i % 3 for i in range(2000)]})
+
+
+def counting(folder, **options):
+    packets = wr.read_parquet(folder, progress="t", slack=5, streaming=True, name="p")
+    return packets.window(range=10, **options).group_by("k").agg(n=wr.count())
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_removed_file_does_not_change_the_algorithm_of_a_restart(spark, tmp_path, named):
+    """The oldest file chose it, at every start anew (issue 11): it is kept, or not chosen by files at all."""
+    folder, state = tmp_path / "in", tmp_path / "out-state"
+    checkpoint = {"checkpoint": state} if named else {}
+    put(folder, "0.parquet", many_groups(0), 100)
+    first = counting(folder)
+    assert ("algorithm buffering: the fastest" in first.explain(**checkpoint)) is named
+    ran(first.to_spark(**checkpoint), tmp_path, "out")
+    (folder / "0.parquet").unlink()
+    put(folder, "1.parquet", few_groups(2000), 101)
+    second = counting(folder)
+    assert "algorithm paned: the fastest" in second.explain(**({"checkpoint": tmp_path / "new"} if named else {}))
+    assert ("algorithm buffering: as at the first start" in second.explain(**checkpoint)) is named
+    ran(second.to_spark(**checkpoint), tmp_path, "out")
+    found = read_committed(tmp_path / "out")
+    whole = wr.stream(pl.concat([many_groups(0), few_groups(2000)]), progress="t").window(range=10).group_by("k")
+    expected = whole.agg(n=wr.count()).collect()
+    compare(found, expected.filter(pl.col("window_end") <= found["window_end"].max()), "restarted")
+    if named:
+        wr.check_checkpoint(state)
+        put(folder, "2.parquet", few_groups(3000), 102)
+        with pytest.raises(Exception, match="using='buffering'"):
+            ran(counting(folder, using="paned").to_spark(**checkpoint), tmp_path, "out")
+
+
+def test_a_checkpoint_is_for_endless_queries(spark, tmp_path):
+    put(tmp_path / "in", "0.parquet", rows(0), 100)
+    with pytest.raises(wr.QueryError, match="endless"):
+        query(tmp_path / "in").to_spark(checkpoint=tmp_path / "state")

@@ -36,7 +36,7 @@ def check(path: str | Path) -> None:
     for entry in entries:
         if entry.name not in TOP:
             raise CheckpointError(f"{entry} does not belong into a checkpoint: give a folder of its own, or remove it")
-    if entries and not (folder / "metadata").exists():
+    if {p.name for p in entries} - {"windrow"} and not (folder / "metadata").exists():
         raise CheckpointError(f"{folder} has no file 'metadata': it is not the checkpoint of a streaming query")
     for file in _files(folder):
         _check_sum(file)

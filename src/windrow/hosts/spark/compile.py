@@ -158,9 +158,7 @@ class _Compiler:
         if isinstance(pipeline.source, Stage):
             return self._stage(pipeline.source, pipeline, route)
         source = self.sources[pipeline.source.name]
-        needed = self.plan.needed()[pipeline.source.name]
-        if pipeline.source.source.marker is not None:
-            needed = [*needed, pipeline.source.source.marker]
+        needed = self.plan.read_from(pipeline.source)
         map_side = MapSide([step.split() for step in pipeline.steps], route, ends=not self.streaming)
         if isinstance(source, Files):
             return load(self.spark, source, MapFiles(map_side, tuple(needed)))

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import copy
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,7 +22,8 @@ from pyspark.sql.types import StructType
 
 from windrow.hosts.spark.exchange import COLUMNS, FILES_BAD, Row, record_batch
 from windrow.hosts.spark.map_side import MapSide, Outbox
-from windrow.sources.files import File, Files, Position, Unreadable, short, spread
+from windrow.sources.files import DAY, File, Files, Unreadable, short
+from windrow.sources.position import Position, seconds, spread
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,10 +34,15 @@ class TornError(Exception):
 
 
 class Job(Protocol):
-    """What is done with the files of a task. ``schema`` is that of the batches it yields."""
+    """What is done with the files of a task. ``schema`` is that of the batches it yields; ``columns`` are those that a
+    file must have.
+    """
 
     @property
     def schema(self) -> str | StructType: ...
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
 
     def run(self, task: Task, files: Files) -> Iterator[pa.RecordBatch]: ...
 
@@ -50,9 +57,9 @@ class Task(InputPartition):  # type: ignore[misc]
         self.aside = tuple(aside)
 
 
-def readable(files: Files, file: File, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+def readable(files: Files, file: File, columns: Sequence[str], also: Sequence[str] = ()) -> Iterator[pl.DataFrame]:
     """The rows of a file; TornError, and nothing else, if it cannot be read on."""
-    frames = files.frames(file, columns)
+    frames = files.frames(file, columns, also)
     while True:
         try:
             frame = next(frames)
@@ -132,9 +139,12 @@ def _tasks(source: FileSource, files: Sequence[File], aside: Sequence[tuple[File
     return [Task(i, part, aside if i == 0 else ()) for i, part in enumerate(parts)]
 
 
-def _sorted_out(files: Files, found: Sequence[File]) -> tuple[list[File], list[tuple[File, str]]]:
-    """The files that look readable, and the others with the reason."""
-    problems = [(file, files.problem(file)) for file in found]
+def _sorted_out(
+    found: Sequence[File], problem: Callable[[File], str | None], at_once: int
+) -> tuple[list[File], list[tuple[File, str]]]:
+    """The files that can be read, and the others with the reason."""
+    with ThreadPoolExecutor(at_once) as pool:
+        problems = list(zip(found, pool.map(problem, found), strict=True))
     return [f for f, reason in problems if reason is None], [(f, reason) for f, reason in problems if reason]
 
 
@@ -145,7 +155,10 @@ class _BatchReader(DataSourceReader):  # type: ignore[misc]
         self.source = source
 
     def partitions(self) -> list[Task]:
-        return _tasks(self.source, *_sorted_out(self.source.files, self.source.files.listed()))
+        def problem(file: File) -> str | None:  # what a file is like inside is found out by whoever reads it
+            return self.source.files.problem(file, self.source.job.columns)
+
+        return _tasks(self.source, *_sorted_out(self.source.files.listed(), problem, self.source.tasks))
 
     def read(self, partition: Task) -> Iterator[pa.RecordBatch]:
         return self.source.job.run(partition, self.source.files)
@@ -168,14 +181,30 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
         self.limit_to = frozenset(self.source.files.listed())
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        position = Position.from_json(start)
+        position, remember = Position.from_json(start), self.source.files.remember
         there = self.source.files.listed()
-        fresh = position.fresh((f for f in there if self._wanted(f)), self.source.files.remember)
+        fresh = position.fresh((f for f in there if self._wanted(f)), remember)
         if isinstance(limit, ReadMaxFiles):
             fresh = fresh[: limit.max_files]
         if not fresh:
             return start
-        return position.after(*_sorted_out(self.source.files, fresh), self.source.files.remember).to_json()
+
+        def problem(file: File) -> str | None:
+            return self._problem(file, position)
+
+        return position.after(*_sorted_out(fresh, problem, self.source.tasks), remember, there).to_json()
+
+    def _problem(self, file: File, position: Position) -> str | None:
+        """Why a file is set aside. All of it is looked at here: the offset must know which files will be read, or one
+        that is found to be damaged later, by the task that reads it, could not be read when it is written anew.
+        """
+        if position.too_old(file, self.source.files.remember):
+            days = (position.newest - seconds(file)) / DAY
+            return (
+                f"{file.path} is too old: it was modified {days:,.1f} days before the newest file that was read, more "
+                "than remember=.. allows, so it may have been read before. If it was not, set its time anew (touch)"
+            )
+        return self.source.files.problem(file, self.source.job.columns, pages=True)
 
     def _wanted(self, file: File) -> bool:
         return self.limit_to is None or file in self.limit_to

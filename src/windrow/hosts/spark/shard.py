@@ -245,7 +245,12 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
             lines.append(f"  {name}:")
             lines += [f"    checkpoint: {_indented(before.get(name))}", f"    now:        {_indented(now.get(name))}"]
     if before.get("algorithm") != now.get("algorithm"):
-        lines.append("An algorithm is forced by using=.. or the hint USING(..); state of one is not that of another.")
+        lines.append(
+            "State of one algorithm is not that of another. to_spark(checkpoint=..) and windrow run keep that of the "
+            f"first start. To go on with this checkpoint, say using={before.get('algorithm')!r} or the hint USING(..)."
+        )
+    if before.get("source columns") != now.get("source columns"):
+        lines.append("Over files schema=.. says what the columns are, whichever files are there.")
     lines.append("Run the old query again, or start the new one with a new checkpoint folder.")
     return "\n".join(lines)
 

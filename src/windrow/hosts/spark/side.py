@@ -20,7 +20,7 @@ from windrow.logical.nodes import Scan
 from windrow.operators.admit import REASON
 from windrow.operators.operator import Side
 from windrow.planner import Pipeline, Plan, Step, add_steps
-from windrow.sources.files import Files
+from windrow.sources.files import File, Files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,13 +40,13 @@ def bad_rows(plan: Plan, sources: Mapping[str, DataFrame | Files]) -> DataFrame:
     spark = session_of(list(sources.values()))
     rows = reduce(
         lambda a, b: a.unionByName(b, allowMissingColumns=True),
-        [_of_leaf(leaf, sources, spark) for leaf in plan.leaves()],
+        [_of_leaf(plan, leaf, sources, spark) for leaf in plan.leaves()],
     )
     bad = {"rows_bad": f.count("*"), "rows_out": f.count("*")}
     return rows.observe(METRICS, *(bad.get(name, f.sum(f.lit(0))).alias(name) for name in COUNTERS))
 
 
-def _of_leaf(leaf: Pipeline, sources: Mapping[str, DataFrame | Files], spark: SparkSession) -> DataFrame:
+def _of_leaf(plan: Plan, leaf: Pipeline, sources: Mapping[str, DataFrame | Files], spark: SparkSession) -> DataFrame:
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StringType, StructType
 
@@ -57,7 +57,7 @@ def _of_leaf(leaf: Pipeline, sources: Mapping[str, DataFrame | Files], spark: Sp
     last = max(at for at, step in enumerate(leaf.steps) if step.name in FINDING)
     rows = _BadRows(leaf.steps[: last + 1], leaf.source.name, to_arrow_schema(schema, timezone="UTC"))
     if isinstance(source, Files):
-        return load(spark, source, _BadRowsOfFiles(rows, schema))
+        return load(spark, source, _BadRowsOfFiles(rows, schema, tuple(plan.read_from(leaf.source))))
     return source.mapInArrow(rows, schema)
 
 
@@ -95,13 +95,22 @@ class _BadRowsOfFiles:
 
     rows: _BadRows
     schema: StructType
+    columns: tuple[str, ...]
 
     def run(self, task: Task, files: Files) -> Iterator[pa.RecordBatch]:
         reasons = [reason for _file, reason in task.aside]
         for file in task.files:
             try:
-                yield from list(self.rows.found(readable(files, file, list(files.schema))))
+                yield from self._found(files, file)
             except TornError as error:
                 reasons.append(str(error))
         yield from self.rows.batches(pl.DataFrame({REASON: reasons}, schema={REASON: pl.String}))
         yield pa.RecordBatch.from_pylist([], schema=self.rows.schema)
+
+    def _found(self, files: Files, file: File) -> list[pa.RecordBatch]:
+        """In all columns, if they can be read: one that the query does not need makes no file torn."""
+        others = [c for c in files.schema if c not in self.columns]
+        try:
+            return list(self.rows.found(readable(files, file, self.columns, others)))
+        except TornError:
+            return list(self.rows.found(readable(files, file, self.columns)))
