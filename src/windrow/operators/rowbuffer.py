@@ -73,6 +73,10 @@ class RowBuffer:
         )
         if rows is None or not rows.height:
             return
+        if last == first + 1:  # all of them are in it
+            yield self.aggregates.lift(rows.with_columns(pl.lit(first, pl.Int64).alias(WID)), [WID, *self.keys])
+            return
+        rows = rows.sort(PROGRESS)
         begin, end = self.window.wids_array(rows[PROGRESS].to_numpy())
         wid, low, high = windows_of(np.zeros(rows.height, np.int64), begin.clip(first, last), end.clip(first, last))
         upto = np.cumsum(high - low)
@@ -85,13 +89,13 @@ class RowBuffer:
             start = stop
 
     def between(self, begin: int, end: int) -> Batch | None:
-        """The rows with progress values in [begin, end), counted from the origin, in this order."""
+        """The rows with progress values in [begin, end), counted from the origin."""
         begin, end = clipped(begin), clipped(end)
         frames = self.chunks.below(-(-end // self.width))
         if not frames:
             return None
         at = pl.col(PROGRESS) - self.window.origin
-        return pl.concat(frames).filter(at >= begin, at < end).sort(PROGRESS)
+        return pl.concat(frames).filter(at >= begin, at < end)
 
     def free(self, closed: int) -> None:
         """Forget the slices that no window from ``closed`` on needs."""
@@ -138,9 +142,11 @@ def split(frame: Batch, groups: Batch, by: Sequence[str]) -> tuple[Batch, Batch]
 
 def among(frame: Batch, groups: Batch, by: Sequence[str]) -> pl.Series:
     """Which rows of a frame are of some groups."""
-    inside, _ = split(frame.select(by).with_row_index(N), groups, by)
+    if not by:
+        return pl.repeat(groups.height > 0, frame.height, dtype=pl.Boolean, eager=True)
+    rows = frame.select(by).with_row_index(N)
     mask = np.zeros(frame.height, bool)
-    mask[inside[N].to_numpy()] = True
+    mask[rows.join(groups, on=list(by), how="semi", nulls_equal=True)[N].to_numpy()] = True
     return pl.Series(mask)
 
 
