@@ -20,12 +20,11 @@ from windrow.operators.watch import Watch
 from windrow.operators.wid import Wid
 from windrow.progress import END, START, Punctuation
 from windrow.windows import Sliding
-from windrow.windows.tuples import Ints
 
 EAGER = "@eager"  # of a partial: whether new rows of its group are aggregated at once; if not, it is in transition
 LOW = "@low"  # the low watermark when the first row of a window came
 BACK = 0.8  # a group is lazy again only this far below the volume at which it became eager, so that none oscillates
-WAIT = 4  # rows wait to be looked at until they take one part in so many of all that is held
+WAIT = 3  # rows wait to be looked at until they take one part in so many of all that is held
 MANY = 1 << 32  # rows that a partial counts as where groups are counted, so that a group that is eager is dense
 LOOKS = 4  # how many times per RANGE eager groups are looked at: partials that stay for too long are gone after RANGE
 WED, UNCOUNTED, LOOKED, ROW_BYTES = "wed", "uncounted", "looked", "row_bytes"
@@ -96,18 +95,17 @@ class AdaptWid(Wid):
     def _begin(self, kept: Batch) -> None:
         """Note the low watermark for the windows whose first row this is."""
         first, last = kept[FIRST].to_numpy().clip(min=self.closed), kept[LAST].to_numpy()
-        held = [frame[WID].to_numpy() for stack in self.starts.stacks.values() for frame in stack]
-        begun = np.concatenate(held) if held else np.empty(0, np.int64)
-        if _all_in(int(first.min()), int(last.max()), begun):
+        begun = {wid for stack in self.starts.stacks.values() for frame in stack for wid in frame[WID].to_list()}
+        low, high = int(first.min()), int(last.max())
+        if high - low <= len(begun) and begun.issuperset(range(low, high)):
             return
         wids, _, _ = windows_of(np.zeros(len(first), np.int64), np.sort(first), np.sort(last))
-        fresh = np.setdiff1d(wids, begun)
+        fresh = np.array([wid for wid in wids.tolist() if wid not in begun], np.int64)
         if len(fresh):
             # Before the first promise nothing is known but that no extent is open for less than RANGE.
             known = self.closed != START
-            low = np.full(len(fresh), self.ends(np.array([self.closed - 1]))[0] if known else 0)
-            low = low if known else self.ends(fresh) - self.window.range
-            self.starts.append(pl.DataFrame({WID: fresh, LOW: low, CHUNK: fresh // self.width}))
+            lows = np.full(len(fresh), self.window.end(self.closed - 1)) if known else self.ends(fresh) - self.window.range
+            self.starts.append(pl.DataFrame({WID: fresh, LOW: lows, CHUNK: fresh // self.width}))
 
     def eager(self) -> pl.LazyFrame | None:
         """The partials of open windows whose groups are eager."""
@@ -115,13 +113,14 @@ class AdaptWid(Wid):
         return pl.concat(frames).lazy().filter(pl.col(EAGER), pl.col(WID) >= self.closed) if frames else None
 
     def _at_once(self, rows: Batch) -> None:
-        first, last = self.window.wids_array(rows[PROGRESS].to_numpy())
-        tagged = rows.with_columns(pl.Series(FIRST, first.clip(min=self.closed)), pl.Series(LAST, last))
-        tagged = tagged.filter(pl.col(FIRST) < pl.col(LAST))
-        if not tagged.height:
+        if not rows.height:
             return
-        with locating(self.place):  # by both ends: rows from the buffer have lost the windows that are released
-            self.put(self.aggregates.lift(tagged, [FIRST, LAST, *self.keys]))
+        first, last = self.window.wids_array(rows[PROGRESS].to_numpy())
+        past = first.min() < self.closed  # rows from the buffer have lost the windows that are released
+        tagged = rows.with_columns(pl.Series(FIRST, first.clip(min=self.closed)), pl.Series(LAST, last))
+        tagged = tagged.filter(pl.col(FIRST) < pl.col(LAST)) if past else tagged
+        with locating(self.place):
+            self.put(self.aggregates.lift(tagged, [FIRST, LAST, *self.keys]) if past else self.lifted(tagged))
 
     # -- the choice ----------------------------------------------------------------------------------------------
     @property
@@ -229,8 +228,3 @@ class AdaptWid(Wid):
         freeing = self.rows.freeing()
         waits = [self.waits_for(self.starts, self.width), None if freeing is None else self.waits_until(freeing)]
         return min((w for w in waits if w is not None), default=None)
-
-
-def _all_in(first: int, last: int, ids: Ints) -> bool:
-    """Whether all ids of [first, last) are among some."""
-    return last - first <= len(ids) and bool(np.isin(np.arange(first, last), ids).all())

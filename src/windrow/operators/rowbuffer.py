@@ -36,9 +36,14 @@ class RowBuffer:
 
     def add(self, rows: Batch) -> None:
         """Keep rows that have an open window."""
-        if rows.height:
-            slices = (pl.col(PROGRESS) - self.window.origin) // self.width
-            self.chunks.append(rows.drop(FIRST, LAST, INPUT, strict=False).with_columns(slices.alias(CHUNK)))
+        if not rows.height:
+            return
+        slices = (rows[PROGRESS].to_numpy() - self.window.origin) // self.width
+        rows = rows.drop(FIRST, LAST, INPUT, strict=False)
+        if slices.min() == slices.max():
+            self.chunks.push(int(slices[0]), rows)
+        else:
+            self.chunks.append(rows.with_columns(pl.Series(CHUNK, slices)))
 
     def rows(self) -> Batch | None:
         """All rows, in no order."""
@@ -55,13 +60,14 @@ class RowBuffer:
 
     def keep(self, wanted: pl.Series) -> None:
         """Forget the rows of ``rows()`` that are not wanted."""
+        mask = wanted.to_numpy()
+        if mask.all():
+            return
         at = 0
         for chunk, stack in list(self.chunks.stacks.items()):
-            height = sum(frame.height for frame in stack)
-            mask = wanted[at : at + height]
-            if not mask.all():
-                self.chunks.replace(chunk, pl.concat(stack).filter(mask))
-            at += height
+            here = mask[at : (at := at + sum(frame.height for frame in stack))]
+            if not here.all():
+                self.chunks.replace(chunk, pl.concat(stack).filter(here))
 
     def states(self, first: int, last: int) -> Iterator[Batch]:
         """The state of each window with an id in [first, last) and each group, from its rows, some windows at a time.
