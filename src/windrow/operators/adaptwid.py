@@ -104,7 +104,9 @@ class AdaptWid(Wid):
         if len(fresh):
             # Before the first promise nothing is known but that no extent is open for less than RANGE.
             known = self.closed != START
-            lows = np.full(len(fresh), self.window.end(self.closed - 1)) if known else self.ends(fresh) - self.window.range
+            lows = (
+                np.full(len(fresh), self.window.end(self.closed - 1)) if known else self.ends(fresh) - self.window.range
+            )
             self.starts.append(pl.DataFrame({WID: fresh, LOW: lows, CHUNK: fresh // self.width}))
 
     def eager(self) -> pl.LazyFrame | None:
