@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from windrow.bench.experiment import Experiment, Outcome
+from windrow.bench.experiment import Experiment, Outcome, afterwards
 from windrow.hosts.spark.exchange import METRICS
 from windrow.language.builder import Stream, read_parquet, stream
 from windrow.language.functions import count
@@ -43,7 +43,8 @@ WAYS = {
 SPARKS = ("spark_default", "spark_rocksdb")
 FLOORS = {1: 0.8, 60: 5.0, 240: 20.0}  # of the claims: how many times as fast as the faster Spark
 SOURCE_FLOOR = 7.0  # at 60
-AFTER = "a floor set after measuring"  # said in the line of each of these claims
+THAN = "times as fast as the faster of Spark's two state stores at RANGE/SLIDE ="
+AFTER = f"batches of {ROWS_PER_BATCH:,} rows and this floor"  # as the line of each of these claims says
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,14 @@ class Scope:
     rounds: dict[int, int]  # by RANGE/SLIDE
     both: tuple[int, ...]  # where both of Spark's state stores run; elsewhere the one that was faster before
     foreign: tuple[int, ...]  # where the foreign session runs
+    sizes: tuple[int, ...] = ()  # other micro-batches, in files, for the curves
 
     @property
     def ratios(self) -> tuple[int, ...]:
         return tuple(self.rounds)
 
 
-WHOLE = Scope(5, {1: 3, 10: 3, 60: 3, 240: 1}, both=(1, 10, 60, 240), foreign=(1, 10, 60, 240))
+WHOLE = Scope(5, {1: 3, 10: 3, 60: 3, 240: 1}, both=(1, 10, 60, 240), foreign=(1, 10, 60, 240), sizes=(2, 8))
 QUICK = Scope(2, {1: 1, 10: 1, 60: 1}, both=(1, 10), foreign=(60,))
 
 
@@ -143,7 +145,21 @@ class _Bench:
                 self._round(ratio, ways if turn % 2 == 0 else ways[::-1], number)
                 turn += 1
         figures = figures_of(self.rates, self.scope.ratios)
-        return Outcome(figures, _claims(figures, self.equal), lambda figure: _plot(figure, figures, self.scope.ratios))
+        curves = self._by_size(figures)
+        holds = _claims(figures, self.equal)
+        return Outcome(figures, holds, lambda figure: _plot(figure, figures, self.scope.ratios), curves)
+
+    def _by_size(self, figures: dict[str, float]) -> dict[str, dict[str, float]]:
+        found = {}
+        for ratio in (1, 60) if self.scope.sizes else ():
+            spark, curve = faster(self.rates, ratio), {}
+            for files in self.scope.sizes:
+                self.say(f"RANGE/SLIDE = {ratio}: micro-batches of {files} files", 0.95)
+                ours, theirs = (self._rate(w, ratio, f"{w}-{ratio}-of-{files}", files) for w in ("windrow", spark))
+                curve[f"micro-batches of {files * ROWS_PER_BATCH // FILES_PER_BATCH:,} rows"] = round(ours / theirs, 2)
+            curve[f"micro-batches of {ROWS_PER_BATCH:,} rows"] = figures[f"speedup_{ratio}"]
+            found[_floor(ratio)] = curve
+        return found
 
     def _ways(self, ratio: int) -> list[str]:
         """Who runs here, the two that are compared first next to each other."""
@@ -165,13 +181,13 @@ class _Bench:
             shutil.rmtree(self.folder / name)
             shutil.rmtree(self.folder / f"{name}-state")
 
-    def _rate(self, way: str, ratio: int, name: str) -> float:
+    def _rate(self, way: str, ratio: int, name: str, files: int = FILES_PER_BATCH) -> float:
         spark, path = self.sessions[way], self.folder / "data"
         if way == "source":
-            packets = read_parquet(path, "ts", slack=f"{SLACK} seconds", streaming=True, max_files=FILES_PER_BATCH)
+            packets = read_parquet(path, "ts", slack=f"{SLACK} seconds", streaming=True, max_files=files)
             return rate(name, windrow_query(packets, ratio), self.folder)
         schema = spark.read.parquet(str(path)).schema
-        frame = spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES_PER_BATCH).parquet(str(path))
+        frame = spark.readStream.schema(schema).option("maxFilesPerTrigger", files).parquet(str(path))
         if way in SPARKS:
             return rate(name, spark_query(frame, ratio), self.folder)
         return rate(name, windrow_query(stream(frame, progress="ts", slack=f"{SLACK} seconds"), ratio), self.folder)
@@ -200,14 +216,13 @@ def figures_of(rates: dict[tuple[str, int], list[float]], ratios: Sequence[int])
     return figures
 
 
+def _floor(ratio: int) -> str:
+    return afterwards(f"over any DataFrame at least {FLOORS[ratio]:g} {THAN} {ratio}", AFTER)
+
+
 def _claims(figures: dict[str, float], equal: bool) -> dict[str, bool]:
-    than = "times as fast as the faster of Spark's two state stores at RANGE/SLIDE ="
-    found = {
-        f"over any DataFrame at least {floor:g} {than} {r} ({AFTER})": figures[f"speedup_{r}"] >= floor
-        for r, floor in FLOORS.items()
-        if f"speedup_{r}" in figures
-    }
-    source = f"with the file source at least {SOURCE_FLOOR:g} {than} 60 ({AFTER})"
+    found = {_floor(r): figures[f"speedup_{r}"] >= floor for r, floor in FLOORS.items() if f"speedup_{r}" in figures}
+    source = afterwards(f"with the file source at least {SOURCE_FLOOR:g} {THAN} 60", AFTER)
     found[source] = figures["speedup_60_source"] >= SOURCE_FLOOR
     found["the cost at the largest RANGE/SLIDE is at most 1.5 times that at 1"] = figures["growth"] <= 1.5
     return found | {"all sides write results, and the same windows": equal}
@@ -232,19 +247,30 @@ def spark_query(source: DataFrame, ratio: int) -> DataFrame:
 
 
 def rate(name: str, frame: DataFrame, folder: Path) -> float:
-    """Rows per second over all micro-batches but the first, which also starts the query; results are written out."""
+    """Rows per second."""
+    seconds, rows, _ = counted(name, frame, folder)
+    return rows / seconds
+
+
+def counted(name: str, frame: DataFrame, folder: Path) -> tuple[float, int, int]:
+    """Seconds, rows and Windrow's results of all micro-batches but the first, which also starts the query; results are
+    written out."""
     writer = frame.writeStream.format("parquet").option("path", str(folder / name))
     query = writer.option("checkpointLocation", str(folder / f"{name}-state")).trigger(availableNow=True).start()
     query.awaitTermination()
     batches = [p for p in query.recentProgress if p.numInputRows][1:]
-    milliseconds = sum(p.durationMs["triggerExecution"] for p in batches)
-    return float(1000 * sum(rows_read(p) for p in batches) / milliseconds)
+    seconds = sum(p.durationMs["triggerExecution"] for p in batches) / 1000
+    return seconds, sum(rows_read(p) for p in batches), sum(_metric(p, "rows_out", 0) for p in batches)
 
 
 def rows_read(progress: StreamingQueryProgress) -> int:
     """The rows of a micro-batch; of a source of ours Spark counts the blobs, and Windrow the rows."""
+    return _metric(progress, "rows_in", progress.numInputRows)
+
+
+def _metric(progress: StreamingQueryProgress, name: str, otherwise: int) -> int:
     metrics: Any = (progress.observedMetrics or {}).get(METRICS)
-    return int(progress.numInputRows if metrics is None else metrics["rows_in"])
+    return int(otherwise if metrics is None else metrics[name])
 
 
 def agree(ours: pl.DataFrame, theirs: pl.DataFrame) -> bool:

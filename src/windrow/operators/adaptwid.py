@@ -15,7 +15,7 @@ from windrow.operators.operator import PROGRESS, WID, Batch, Item
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.ranges import windows_of
 from windrow.operators.released import locating
-from windrow.operators.rowbuffer import INPUT, N, RowBuffer, among, partial_bytes, volumes
+from windrow.operators.rowbuffer import INPUT, N, RowBuffer, among, partial_bytes
 from windrow.operators.watch import Watch
 from windrow.operators.wid import Wid
 from windrow.progress import END, START, Punctuation
