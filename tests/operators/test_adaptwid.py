@@ -323,3 +323,10 @@ def test_rows_that_wait_take_no_more_than_their_share():
         assert waiting * adaptwid.WAIT <= operator.state_bytes()
         for promise in feed.on_punctuation(0, Punctuation(promised)):
             operator.on_punctuation(0, promise)
+
+
+def test_a_group_that_is_dense_in_the_first_batch_is_eager_at_once():
+    run = Run("adaptwid", Sliding(10, 1), specs=COUNTS)
+    run.take(rows([0] * 100) + rows([0], "s"))
+    assert eager(run) == {"a"}
+    assert held(run) == (1, 10)

@@ -84,6 +84,9 @@ class AdaptWid(Wid):
         """Rows of groups that are eager, or are to be now, turn into partials; all others stay in the buffer, or go
         there."""
         self.marks[UNCOUNTED] = 0
+        if not self.rows.height:  # what a row takes is measured there
+            self.rows.add(fresh)
+            fresh = fresh.clear()
         held = self.rows.rows()
         rows = fresh if held is None else pl.concat([held, fresh.select(held.columns)])
         dense = self._dense(rows)
