@@ -35,7 +35,7 @@ WAYS: dict[str, Callable[..., Operator]] = {
 }
 MOST = 1.05  # of the claim: at most so many times the smaller of eager and lazy
 SIZES = (5_000, 20_000, 80_000, 200_000)  # rows per window length, for the curve of times
-LATER = 6.0  # of the claim about latency: at most so many times that of eager aggregation
+LATER = 5.0  # of the claim about latency: at most so many times that of eager aggregation
 SLOWER_PROMISES = afterwards(
     f"its latency, in which rows of sparse groups are aggregated, is at most {LATER:g} times that of eager, in all",
     "this bound",
