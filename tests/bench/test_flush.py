@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 from windrow.bench import flush
 
@@ -70,3 +71,16 @@ def test_claims_follow_from_the_figures():
     bad = {"oop_over_iop_260k": 1.4, "spread_oop_sf": 2.0, "tuples_per_s_260k": 4.9e6}
     for name, value in bad.items():
         assert sum(flush.claims({**good, name: value}).values()) == 2
+
+
+def test_the_claim_says_that_its_ring_was_chosen_and_the_plot_shows_all_rings():
+    """Issue 11."""
+    assert "(a ring of 32,768 tuples: chosen after seeing the figures)" in flush.MORE
+    groups = ("66k", "260k")
+    figures = {f"rate_{flush.Case(v, g, f)}": 1.0 for v in flush.VARIANTS for g in groups for f in flush.FACTORS}
+    figures |= {f"rate_{v}_260k_2_ring_{ring}": 1.0 for v in flush.VARIANTS for ring in flush.RINGS}
+    figures |= {f"oop_over_iop_260k_ring_{ring}": float(ring) for ring in flush.RINGS} | {"oop_over_iop_260k": 1.0}
+    figure = Figure()
+    flush._plot(figure, figures, groups)
+    ratios = figure.axes[-1].lines[0]
+    assert list(ratios.get_ydata()) == [float(ring) for ring in flush.RINGS]

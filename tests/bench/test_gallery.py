@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from windrow.bench import EXPERIMENTS, Experiment, Outcome
+from windrow.bench.experiment import AFTERWARDS, afterwards
 from windrow.cli import app
 from windrow.cli import bench as command
 
@@ -44,6 +45,27 @@ def test_all_writes_one_page_with_every_plot_claim_and_figure(invoke):
     (plot,) = re.findall(r'src="data:image/png;base64,([^"]+)"', text)
     assert base64.b64decode(plot) == (folder / "good.png").read_bytes()
     assert not re.search(r'(src|href)="(?!data:|#)', text)  # nothing from elsewhere
+
+
+def test_a_claim_whose_workload_was_chosen_shows_what_the_others_give(invoke):
+    """Issue 11."""
+    claim = afterwards("a < b", "rings of 2")
+    assert claim.endswith("(rings of 2: chosen after seeing the figures)")
+    curves = {claim: {"ring of 1": 0.5, "ring of 2": 1.5}}
+    chosen = Experiment("chosen", "", lambda quick, say: Outcome({}, {claim: True, "c": True}, None, curves))
+    result, folder = invoke([chosen], "all", "--json")
+    assert json.loads((folder / "chosen.json").read_text())["curves"] == curves
+    assert "ring of 1" in result.output
+    text = (folder / "gallery.html").read_text()
+    assert "<tr><td>ring of 1</td><td>0.5</td></tr><tr><td>ring of 2</td><td>1.5</td></tr></table></li><li>c:" in text
+
+
+def test_experiments_whose_workload_was_chosen_say_so_in_the_page_of_experiments():
+    """Every claim that says so in its own line does in the page's, too."""
+    lines = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text().split("\n")
+    for name in ("flush", "slide-by-tuple", "wid-vs-buffering", "union-skew", "agg-skew", "adaptwid", "spark-sliding"):
+        (line,) = [line for line in lines if line.startswith(f"| {name} |")]
+        assert AFTERWARDS in line, name
 
 
 def test_the_page_is_there_even_if_a_later_experiment_fails(invoke):

@@ -32,22 +32,24 @@ from windrow.windows import Sliding
 CHECK = settings(deadline=None, derandomize=True, max_examples=60)
 ROWS_FOR_EAGER = st.sampled_from([0.5, 1.5, 3.5])  # fewer than the memory would say: so small groups change, too
 BACK = st.sampled_from([0.5, 0.9, 5.0])  # above 1 every look sends every group back
+ALWAYS = 10**9  # no row waits to be looked at
+WAIT = st.sampled_from([0, 1, adaptwid.WAIT, ALWAYS])  # 0: rows wait until they leave, unless nothing else is held
 
 
 class Forced:
-    """A threshold in rows instead of bytes; counts what happens."""
+    """A threshold in rows instead of bytes, and rows that wait as given; counts what happens."""
 
-    def __init__(self, threshold, back=adaptwid.BACK):
-        self.threshold, self.back = threshold, back
+    def __init__(self, threshold, back=adaptwid.BACK, wait=ALWAYS):
+        self.threshold, self.back, self.wait = threshold, back, wait
         self.turned = self.marked = self.merged = 0
 
     def __enter__(self):
         self.patch = pytest.MonkeyPatch()
         dense, mark, released = AdaptWid._dense, AdaptWid._mark, AdaptWid._released
 
-        def counted_dense(operator):
-            found = dense(operator)
-            self.turned += found is not None
+        def counted_dense(operator, rows):
+            found = dense(operator, rows)
+            self.turned += found.any()
             return found
 
         def counted_mark(operator, thin):
@@ -64,6 +66,7 @@ class Forced:
         self.patch.setattr(AdaptWid, "_mark", counted_mark)
         self.patch.setattr(AdaptWid, "_released", counted_released)
         self.patch.setattr(adaptwid, "BACK", self.back)
+        self.patch.setattr(adaptwid, "WAIT", self.wait)
         return self
 
     def __exit__(self, *_):
@@ -71,16 +74,16 @@ class Forced:
 
 
 @CHECK
-@given(WINDOWS, truthful(), ROWS_FOR_EAGER, BACK)
-def test_true_promises_release_what_recalc_says_each_window_once_and_in_time(window, steps, threshold, back):
-    with Forced(threshold, back):
+@given(WINDOWS, truthful(), ROWS_FOR_EAGER, BACK, WAIT)
+def test_true_promises_release_what_recalc_says_each_window_once_and_in_time(window, steps, threshold, back, wait):
+    with Forced(threshold, back, wait):
         assert check_replay("adaptwid", window, steps) == 0
 
 
 @CHECK
-@given(WINDOWS, careless(), ROWS_FOR_EAGER, BACK)
-def test_rows_in_a_released_window_are_counted_as_late_and_change_nothing(window, steps, threshold, back):
-    with Forced(threshold, back):
+@given(WINDOWS, careless(), ROWS_FOR_EAGER, BACK, WAIT)
+def test_rows_in_a_released_window_are_counted_as_late_and_change_nothing(window, steps, threshold, back, wait):
+    with Forced(threshold, back, wait):
         check_replay("adaptwid", window, steps)
 
 
@@ -91,30 +94,30 @@ def test_by_its_own_choice(window, steps):
 
 
 @settings(CHECK, max_examples=20)
-@given(WINDOWS, careless(), ROWS_FOR_EAGER, BACK)
-def test_without_keys_there_is_one_group(window, steps, threshold, back):
-    with Forced(threshold, back):
+@given(WINDOWS, careless(), ROWS_FOR_EAGER, BACK, WAIT)
+def test_without_keys_there_is_one_group(window, steps, threshold, back, wait):
+    with Forced(threshold, back, wait):
         check_replay("adaptwid", window, steps, keys=())
 
 
 @CHECK
-@given(WINDOWS, truthful(), ROWS_FOR_EAGER)
-def test_the_promise_on_window_ends_is_true_and_the_strongest(window, steps, threshold):
-    with Forced(threshold):
+@given(WINDOWS, truthful(), ROWS_FOR_EAGER, WAIT)
+def test_the_promise_on_window_ends_is_true_and_the_strongest(window, steps, threshold, wait):
+    with Forced(threshold, wait=wait):
         check_promises("adaptwid", window, steps)
 
 
 @CHECK
-@given(WINDOWS, truthful(), ROWS_FOR_EAGER, BACK)
-def test_wake_at_is_the_smallest_promise_that_releases_something(window, steps, threshold, back):
-    with Forced(threshold, back):
+@given(WINDOWS, truthful(), ROWS_FOR_EAGER, BACK, WAIT)
+def test_wake_at_is_the_smallest_promise_that_releases_something(window, steps, threshold, back, wait):
+    with Forced(threshold, back, wait):
         check_wake("adaptwid", window, steps)
 
 
 @CHECK
-@given(LONG, truthful(), ROWS_FOR_EAGER, BACK)
-def test_with_chunks_of_several_windows(window, steps, threshold, back):
-    with Forced(threshold, back):
+@given(LONG, truthful(), ROWS_FOR_EAGER, BACK, WAIT)
+def test_with_chunks_of_several_windows(window, steps, threshold, back, wait):
+    with Forced(threshold, back, wait):
         check_replay("adaptwid", window, steps)
         check_wake("adaptwid", window, steps)
 
@@ -151,7 +154,8 @@ def held(run):
     return run.operator.rows.height, run.operator.chunks.height()
 
 
-def test_a_group_is_lazy_until_its_rows_take_more_than_its_partials():
+def test_a_group_is_lazy_until_its_rows_take_more_than_its_partials(monkeypatch):
+    monkeypatch.setattr(adaptwid, "WAIT", ALWAYS)
     run = Run("adaptwid", Sliding(10, 1), specs=COUNTS)
     row, partial = 25, 8 + 1 + 4 * 8  # of @t, k, x, f; of @wid, k, rows, n:x, high:x, low:x
     enough = partial * 10 // row + 2
@@ -297,3 +301,32 @@ def test_skewed_groups_take_no_more_than_the_smaller_of_eager_and_lazy(query, na
     assert taken["adapt"].bytes <= 1.05 * least
     assert taken["adaptpaned"].bytes <= 1.05 * least
     assert len({cost.results for cost in taken.values()}) == 1
+
+
+def test_rows_wait_so_that_most_batches_are_not_looked_at(monkeypatch):
+    """Issue 11: each batch looked at all partials, which took longer than what adapting saves."""
+    looks = []
+    eager = AdaptWid.eager
+    monkeypatch.setattr(AdaptWid, "eager", lambda operator: looks.append(operator) or eager(operator))
+    query = SLIDING[0]
+    steps = arrivals(query, SMALL["DS3"], rows=4000, windows=2)
+    drive(Bucket(query.window), query.operator("adapt"), steps)
+    assert 5 < len(looks) <= len(steps) / 2
+
+
+def test_rows_that_wait_take_no_more_than_their_share():
+    query = SLIDING[0]
+    operator, feed = query.operator("adapt"), Bucket(query.window)
+    for rows, promised in arrivals(query, SMALL["DS3"], rows=4000, windows=2):
+        operator.on_batch(0, feed.on_batch(0, rows)[0])
+        waiting = max(0, operator.marks["uncounted"]) * operator.rows.row_bytes()
+        assert waiting * adaptwid.WAIT <= operator.state_bytes()
+        for promise in feed.on_punctuation(0, Punctuation(promised)):
+            operator.on_punctuation(0, promise)
+
+
+def test_a_group_that_is_dense_in_the_first_batch_is_eager_at_once():
+    run = Run("adaptwid", Sliding(10, 1), specs=COUNTS)
+    run.take(rows([0] * 100) + rows([0], "s"))
+    assert eager(run) == {"a"}
+    assert held(run) == (1, 10)

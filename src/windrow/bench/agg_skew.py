@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from windrow.bench.experiment import Experiment, Outcome
-from windrow.bench.skew import BAND, compared, feed
+from windrow.bench.skew import BAND, Feeds, by_band, compared, feed
 from windrow.sources.links import Link
 
 QUERY = "SELECT {} count(*) [RANGE 5 minutes, SLIDE 1 minute, WA ts] FROM M1 UNION M2 UNION C"
@@ -23,8 +23,15 @@ def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
     rate = RATE / 8 if quick else RATE
     delays = (0, 4, 10) if quick else DELAYS
     say("packets", 0.0)
-    links = [Link("M1", rate, band=BAND), Link("M2", rate, band=BAND), Link("C", RATE_C, band=BAND)]
-    return compared(QUERY, {x.name: feed(x, SECONDS) for x in links}, "C", delays, say)
+
+    def links(band: float) -> Feeds:
+        rates = {"M1": rate, "M2": rate, "C": RATE_C}
+        return {name: feed(Link(name, each, band=band), SECONDS) for name, each in rates.items()}
+
+    outcome = compared(QUERY, links(BAND), "C", delays, say)
+    say("other disorders", 0.98)
+    outcome.curves = by_band(QUERY, links, "C", delays, outcome.figures["growth_oop"])
+    return outcome
 
 
 AGG_SKEW = Experiment(

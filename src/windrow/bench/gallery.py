@@ -51,17 +51,19 @@ def _summary(experiments: Sequence[Experiment], folder: Path) -> str:
 def _section(experiment: Experiment, folder: Path) -> str:
     found = _found(experiment, folder)
     name = escape(experiment.name)
-    claims = "".join(
-        f'<li>{escape(claim)}: <span class="{"holds" if holds else "fails"}">'
-        f"{'holds' if holds else 'does not hold'}</span></li>"
-        for claim, holds in found["holds"].items()
-    )
+    claims = "".join(_claim(claim, holds, found.get("curves", {})) for claim, holds in found["holds"].items())
     figures = "".join(f"<tr><td>{escape(k)}</td><td>{v:,}</td></tr>" for k, v in found["figures"].items())
     return (
         f'<section id="{name}"><h2>{name}</h2><p>{escape(experiment.about)}. Reproduces: {escape(experiment.paper)}. '
         f"{found['seconds']:,} s, <code>windrow bench {name}</code>.</p>{_image(experiment, folder)}<ul>{claims}</ul>"
         f"<details><summary>Figures</summary><table>{figures}</table></details></section>"
     )
+
+
+def _claim(claim: str, holds: bool, curves: dict[str, dict[str, float]]) -> str:
+    said = f'<span class="{"holds" if holds else "fails"}">{"holds" if holds else "does not hold"}</span>'
+    points = "".join(f"<tr><td>{escape(at)}</td><td>{v:,}</td></tr>" for at, v in curves.get(claim, {}).items())
+    return f"<li>{escape(claim)}: {said}{f'<table>{points}</table>' if points else ''}</li>"
 
 
 def _image(experiment: Experiment, folder: Path) -> str:

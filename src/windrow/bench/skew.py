@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from windrow.bench.experiment import Outcome
+from windrow.bench.experiment import Outcome, afterwards
 from windrow.language.builder import Stream, stream
 from windrow.language.promise import heartbeats
 from windrow.language.sql import sql
@@ -22,9 +22,13 @@ BAND = 3.2  # seconds of disorder within a link, as in the thesis's band disorde
 CLOCK = "clock"  # the column of heartbeats
 STEP = 2 * MICROS  # of arrival: what is pushed at once
 PLANS = {"oop": "", "iop": "/*+ USING(iop) */"}
+BANDS = (0.5, 1.0, 2.0)  # other disorders, for the curve
 FLAT = 1.2  # a curve is flat if no point is more than this many times the one without skew
 GROWS = 2.0  # and grows if it rises from point to point, and the last is more than this many times the first
 Feeds = Mapping[str, pl.DataFrame]
+FLAT_CLAIM = afterwards(
+    f"out of order the memory is flat: at most {FLAT:g} times that without skew", f"disorder of {BAND:g} s in a link"
+)
 
 
 def feed(link: Link, seconds: int, destinations: int = 1) -> pl.DataFrame:
@@ -46,9 +50,9 @@ def behind(fed: pl.DataFrame, seconds: float) -> pl.DataFrame:
     return fed.with_columns(pl.col("arrival") + round(seconds * MICROS))
 
 
-def asked(text: str, feeds: Feeds) -> Stream:
+def asked(text: str, feeds: Feeds, band: float = BAND) -> Stream:
     """A query over the links."""
-    ways = heartbeats(CLOCK, f"{BAND:g} seconds")
+    ways = heartbeats(CLOCK, f"{band:g} seconds")
     made = {n: stream(f.clear().drop("arrival"), "ts", punctuation=ways, name=n) for n, f in feeds.items()}
     return sql(text, **made)
 
@@ -102,11 +106,24 @@ def compared(text: str, feeds: Feeds, late: str, skews: Sequence[int], say: Call
     return Outcome(figures, claims(figures, skews, same), lambda figure: _plot(figure, figures, late, skews))
 
 
+def by_band(
+    text: str, make: Callable[[float], Feeds], late: str, skews: Sequence[int], known: float
+) -> dict[str, dict[str, float]]:
+    """How flat the memory is out of order by the disorder in a link, of which ``known`` is that of BAND."""
+    curve = {}
+    for band in BANDS:
+        feeds = make(band)
+        moved = [{**feeds, late: behind(feeds[late], skew)} for skew in skews]
+        most = [fed_through(asked(text.format(PLANS["oop"]), each, band), each)[0] for each in moved]
+        curve[f"disorder of {band:g} s"] = round(max(most) / most[0], 2)
+    return {FLAT_CLAIM: {**curve, f"disorder of {BAND:g} s": known}}
+
+
 def claims(figures: Mapping[str, float], skews: Sequence[int], same: bool) -> dict[str, bool]:
     """What the thesis sees in its figures, of ours."""
     oop, iop = ([figures[f"bytes_{plan}_{s}"] for s in skews] for plan in ("oop", "iop"))
     return {
-        f"out of order the memory is flat: at most {FLAT:g} times that without skew": max(oop) <= FLAT * oop[0],
+        FLAT_CLAIM: max(oop) <= FLAT * oop[0],
         f"in order it grows with the skew, to more than {GROWS:g} times": (
             all(a < b for a, b in pairwise(iop)) and iop[-1] > GROWS * iop[0]
         ),

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from windrow.bench.experiment import Experiment, Outcome
+from windrow.bench.experiment import Experiment, Outcome, afterwards
 from windrow.language import functions as wr
 from windrow.language.builder import Stream, stream
 
@@ -21,6 +21,7 @@ FAR = 100_000  # and in the full run, but for buffering, which would take minute
 DISORDER = 0.1  # the share of tuples that come late, by at most SLACK milliseconds
 SLACK = 100 * STEP
 BATCH = 5_000
+BATCHES = (1_000, BATCH, 25_000)  # at the largest RANGE
 KEYS = 50
 ALGORITHMS = ("blocks", "bins", "buffering")
 
@@ -36,6 +37,7 @@ class Case:
     disorder: float = DISORDER
     partitioned: bool = False
     suffix: str = ""
+    batch: int = BATCH
 
     @property
     def name(self) -> str:
@@ -49,11 +51,22 @@ VARIANTS = [
     Case("blocks", RANGES[-1], disorder=1.0, suffix="_all_out_of_order"),
     Case("blocks", RANGES[-1], partitioned=True, suffix="_partitioned"),
 ]
+SIZES = [
+    Case(using, RANGES[-1], batch=batch, suffix=f"_batch_{batch}")
+    for batch in BATCHES
+    if batch != BATCH
+    for using in ALGORITHMS
+]
+TWICE = afterwards("blocks: a tuple costs at most twice as much with 100 times the RANGE", f"batches of {BATCH:,} rows")
+BELOW = {
+    using: afterwards(f"blocks below {using} at the largest RANGE", f"batches of {BATCH:,} rows")
+    for using in ALGORITHMS[1:]
+}
 
 
 def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
     """Microseconds of one process per tuple, after the first RANGE, median of several runs in turn."""
-    cases = [Case(using, tuples) for tuples in RANGES for using in ALGORITHMS] + VARIANTS
+    cases = [Case(using, tuples) for tuples in RANGES for using in ALGORITHMS] + VARIANTS + SIZES
     if not quick:
         slow = [Case(using, RANGES[-1], every=100, suffix="_every_100_by_rank") for using in ALGORITHMS[1:]]
         cases += [*slow, *(Case(using, FAR) for using in ALGORITHMS[:2])]
@@ -72,30 +85,42 @@ def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
     figures |= {f"growth_100x_{using}": round(growth[using], 2) for using in ALGORITHMS[1:]}
     last = {using: figures[f"us_per_tuple_{using}_{RANGES[-1]}"] for using in ALGORITHMS}
     holds = {
-        "blocks: a tuple costs at most twice as much with 100 times the RANGE": growth["blocks"] <= 2,
-        "blocks below bins at the largest RANGE": last["blocks"] < last["bins"],
-        "blocks below buffering at the largest RANGE": last["blocks"] < last["buffering"],
+        TWICE: growth["blocks"] <= 2,
+        **{claim: last["blocks"] < last[using] for using, claim in BELOW.items()},
         "buffering grows with RANGE more than blocks": growth["buffering"] > growth["blocks"],
     }
-    return Outcome(figures, holds, lambda figure: _plot(figure, figures))
+    return Outcome(figures, holds, lambda figure: _plot(figure, figures), _curves(figures))
+
+
+def _curves(figures: dict[str, float]) -> dict[str, dict[str, float]]:
+    """What other sizes of a batch give: microseconds per tuple at the largest RANGE, over those of blocks."""
+
+    def cost(using: str, batch: int) -> float:
+        return figures[f"us_per_tuple_{using}_{RANGES[-1]}" + (f"_batch_{batch}" if batch != BATCH else "")]
+
+    def over(using: str) -> dict[str, float]:
+        return {f"{using} over blocks, {b:,} rows": round(cost(using, b) / cost("blocks", b), 2) for b in BATCHES}
+
+    own = {f"us per tuple at the largest RANGE, {b:,} rows": cost("blocks", b) for b in BATCHES}
+    return {TWICE: own, **{claim: over(using) for using, claim in BELOW.items()}}
 
 
 def rows_of(case: Case, quick: bool) -> int:
     """How many tuples are timed: fewer where a tuple costs more."""
     fast = case.using == "blocks"
-    return BATCH * ((12 if quick else 40) if fast else (2 if quick else 8))
+    return case.batch * ((12 if quick else 40) if fast else (2 if quick else 8))
 
 
 def spent(case: Case, timed: int) -> float:
     """Seconds per tuple, for ``timed`` tuples after a RANGE of them, and a block more, has come."""
-    before = -(-2 * case.tuples // BATCH) * BATCH
+    before = -(-2 * case.tuples // case.batch) * case.batch
     data = generate(before + timed, case.disorder)
     running = query(case, data).run()
     running.push("s", data[:before])
     running.results()
     began = time.perf_counter()
-    for start in range(before, data.height, BATCH):
-        running.push("s", data[start : start + BATCH])
+    for start in range(before, data.height, case.batch):
+        running.push("s", data[start : start + case.batch])
         running.results()
     return (time.perf_counter() - began) / timed
 
@@ -119,15 +144,21 @@ def generate(rows: int, disorder: float) -> pl.DataFrame:
 
 
 def _plot(figure: Any, figures: dict[str, float]) -> None:
-    ranges, variants = figure.subplots(1, 2)
+    ranges, sizes, variants = figure.subplots(1, 3)
     for using in ALGORITHMS:
         known = [r for r in (*RANGES, FAR) if f"us_per_tuple_{using}_{r}" in figures]
         ranges.plot(known, [figures[f"us_per_tuple_{using}_{r}"] for r in known], marker="o", label=using)
     ranges.set(xscale="log", yscale="log", xlabel="tuples in a window", ylabel="microseconds per tuple")
     ranges.legend()
+    for using in ALGORITHMS:
+        names = [f"us_per_tuple_{using}_{RANGES[-1]}" + (f"_batch_{b}" if b != BATCH else "") for b in BATCHES]
+        sizes.plot([f"{b:,}" for b in BATCHES], [figures[name] for name in names], marker="o", label=using)
+    sizes.set(yscale="log", xlabel="rows in a batch")
+    sizes.set_title(f"{RANGES[-1]:,} tuples in a window", fontsize=8)
     names = [case.suffix[1:].replace("_", " ") for case in VARIANTS]
     variants.barh(names[::-1], [figures[case.name] for case in VARIANTS[::-1]])
-    variants.set(xlabel="microseconds per tuple", title=f"blocks, {RANGES[-1]:,} tuples in a window")
+    variants.set(xlabel="microseconds per tuple")
+    variants.set_title(f"blocks, {RANGES[-1]:,} tuples in a window", fontsize=8)
 
 
 SLIDE_BY_TUPLE = Experiment(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from windrow.bench.experiment import Experiment, Outcome
-from windrow.bench.skew import BAND, compared, feed
+from windrow.bench.skew import BAND, Feeds, by_band, compared, feed
 from windrow.sources.links import Link
 
 QUERY = (
@@ -26,8 +26,15 @@ def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
     scale = 50 if quick else 10
     addresses = round(SIDE / scale**0.5)
     say("packets", 0.0)
-    links = [Link(name, RATE / scale, hosts=addresses, band=BAND) for name in ("M1", "M2")]
-    return compared(QUERY, {x.name: feed(x, SECONDS, addresses) for x in links}, "M2", SKEWS, say)
+
+    def links(band: float) -> Feeds:
+        made = [Link(name, RATE / scale, hosts=addresses, band=band) for name in ("M1", "M2")]
+        return {x.name: feed(x, SECONDS, addresses) for x in made}
+
+    outcome = compared(QUERY, links(BAND), "M2", SKEWS, say)
+    say("other disorders", 0.98)
+    outcome.curves = by_band(QUERY, links, "M2", SKEWS, outcome.figures["growth_oop"])
+    return outcome
 
 
 UNION_SKEW = Experiment(

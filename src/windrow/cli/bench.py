@@ -56,8 +56,12 @@ def _run(experiment: Experiment, quick: bool, as_json: bool, out: Path) -> Outco
         table.add_row(figure, f"{value:,}")
     for claim, holds in outcome.holds.items():
         table.add_row(claim, "[green]holds[/]" if holds else "[red]does not hold[/]")
+        for point, value in outcome.curves.get(claim, {}).items():
+            table.add_row(f"    {point}", f"{value:,}")
     console.print(table)
     found = {"name": experiment.name, "figures": outcome.figures, "holds": outcome.holds, "seconds": round(seconds, 1)}
+    if outcome.curves:
+        found["curves"] = outcome.curves
     _save(experiment, outcome, found, out)
     if as_json:
         typer.echo(json.dumps(found))

@@ -15,7 +15,7 @@ from windrow.operators.operator import PROGRESS, WID, Batch, Item
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.ranges import windows_of
 from windrow.operators.released import locating
-from windrow.operators.rowbuffer import INPUT, RECOUNT, N, RowBuffer, among, partial_bytes, split, volumes
+from windrow.operators.rowbuffer import INPUT, N, RowBuffer, among, partial_bytes
 from windrow.operators.watch import Watch
 from windrow.operators.wid import Wid
 from windrow.progress import END, START, Punctuation
@@ -24,6 +24,8 @@ from windrow.windows import Sliding
 EAGER = "@eager"  # of a partial: whether new rows of its group are aggregated at once; if not, it is in transition
 LOW = "@low"  # the low watermark when the first row of a window came
 BACK = 0.8  # a group is lazy again only this far below the volume at which it became eager, so that none oscillates
+WAIT = 3  # rows wait to be looked at until they take one part in so many of all that is held
+MANY = 1 << 32  # rows that a partial counts as where groups are counted, so that a group that is eager is dense
 LOOKS = 4  # how many times per RANGE eager groups are looked at: partials that stay for too long are gone after RANGE
 WED, UNCOUNTED, LOOKED, ROW_BYTES = "wed", "uncounted", "looked", "row_bytes"
 
@@ -58,53 +60,72 @@ class AdaptWid(Wid):
 
     # -- rows ----------------------------------------------------------------------------------------------------
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        """Rows wait in the buffer, whatever their groups, and are looked at with many others: so a row costs least."""
         kept, side = self.rows_on_time(batch)
         if kept.height:
-            kept = kept.with_columns(pl.max_horizontal(FIRST, pl.lit(self.closed)).alias(FIRST))
             self.watch.note(self.marks, kept)
             self._begin(kept)
-            eager, lazy = split(kept.drop(INPUT, strict=False), self._eager_among(kept), self.keys)
-            self.rows.add(lazy)
-            self.marks[UNCOUNTED] = max(0, self.marks[UNCOUNTED]) + lazy.height
-            if self.marks[UNCOUNTED] * RECOUNT >= self.rows.height:
-                dense = self._dense()
-                eager = eager if dense is None else pl.concat([eager, dense.select(eager.columns)])
-            self._at_once(eager)
+            kept = kept.drop(FIRST, LAST, INPUT, strict=False)
+            self.marks[UNCOUNTED] = max(0, self.marks[UNCOUNTED]) + kept.height
+            if self._due(kept):
+                self._look(kept)
+            else:
+                self.rows.add(kept)
         return side
+
+    def _due(self, fresh: Batch) -> bool:
+        """Whether the rows that wait, these among them, take more than their share of all that is held."""
+        if not self.rows.height:
+            return True
+        taken = self.rows.chunks.state_bytes() + self.chunks.state_bytes() + self.rows.row_bytes() * fresh.height
+        return self.marks[UNCOUNTED] * self.rows.row_bytes() * WAIT >= taken
+
+    def _look(self, fresh: Batch) -> None:
+        """Rows of groups that are eager, or are to be now, turn into partials; all others stay in the buffer, or go
+        there."""
+        self.marks[UNCOUNTED] = 0
+        if not self.rows.height:  # what a row takes is measured there
+            self.rows.add(fresh)
+            fresh = fresh.clear()
+        held = self.rows.rows()
+        rows = fresh if held is None else pl.concat([held, fresh.select(held.columns)])
+        dense = self._dense(rows)
+        before = rows.height - fresh.height
+        self.rows.keep(~dense[:before])
+        self.rows.add(fresh.filter(~dense[before:]))
+        self._at_once(rows.filter(dense))
 
     def _begin(self, kept: Batch) -> None:
         """Note the low watermark for the windows whose first row this is."""
-        first, last = (np.sort(kept[c].to_numpy()) for c in (FIRST, LAST))
-        wids, _, _ = windows_of(np.zeros(len(first), np.int64), first, last)
-        held = [frame[WID].to_numpy() for stack in self.starts.stacks.values() for frame in stack]
-        fresh = np.setdiff1d(wids, np.concatenate(held)) if held else wids
+        first, last = kept[FIRST].to_numpy().clip(min=self.closed), kept[LAST].to_numpy()
+        begun = {wid for stack in self.starts.stacks.values() for frame in stack for wid in frame[WID].to_list()}
+        low, high = int(first.min()), int(last.max())
+        if high - low <= len(begun) and begun.issuperset(range(low, high)):
+            return
+        wids, _, _ = windows_of(np.zeros(len(first), np.int64), np.sort(first), np.sort(last))
+        fresh = np.array([wid for wid in wids.tolist() if wid not in begun], np.int64)
         if len(fresh):
             # Before the first promise nothing is known but that no extent is open for less than RANGE.
             known = self.closed != START
-            low = np.full(len(fresh), self.ends(np.array([self.closed - 1]))[0] if known else 0)
-            low = low if known else self.ends(fresh) - self.window.range
-            self.starts.append(pl.DataFrame({WID: fresh, LOW: low, CHUNK: fresh // self.width}))
+            lows = (
+                np.full(len(fresh), self.window.end(self.closed - 1)) if known else self.ends(fresh) - self.window.range
+            )
+            self.starts.append(pl.DataFrame({WID: fresh, LOW: lows, CHUNK: fresh // self.width}))
 
     def eager(self) -> pl.LazyFrame | None:
         """The partials of open windows whose groups are eager."""
         frames = [frame for stack in self.chunks.stacks.values() for frame in stack]
         return pl.concat(frames).lazy().filter(pl.col(EAGER), pl.col(WID) >= self.closed) if frames else None
 
-    def _eager_among(self, kept: Batch) -> Batch:
-        """The eager groups that some rows are of: a look at all partials, but in a hash table are only these rows."""
-        eager = self.eager()
-        if eager is None:
-            return pl.DataFrame()
-        if not self.keys:
-            return eager.select(ROWS).collect()
-        rows = kept.lazy().select(self.keys)
-        return eager.select(self.keys).join(rows, on=self.keys, how="semi", nulls_equal=True).unique().collect()
-
     def _at_once(self, rows: Batch) -> None:
         if not rows.height:
             return
-        with locating(self.place):  # by both ends: rows from the buffer have lost the windows that are released
-            self.put(self.aggregates.lift(rows, [FIRST, LAST, *self.keys]))
+        first, last = self.window.wids_array(rows[PROGRESS].to_numpy())
+        past = first.min() < self.closed  # rows from the buffer have lost the windows that are released
+        tagged = rows.with_columns(pl.Series(FIRST, first.clip(min=self.closed)), pl.Series(LAST, last))
+        tagged = tagged.filter(pl.col(FIRST) < pl.col(LAST)) if past else tagged
+        with locating(self.place):
+            self.put(self.aggregates.lift(tagged, [FIRST, LAST, *self.keys]) if past else self.lifted(tagged))
 
     # -- the choice ----------------------------------------------------------------------------------------------
     @property
@@ -120,22 +141,18 @@ class AdaptWid(Wid):
         open_windows = max(1.0, self.duration / self.window.slide)
         return partial * open_windows / (max(1, self.marks[ROW_BYTES]) / 1000)
 
-    def _dense(self) -> Batch | None:
-        """The rows of groups that are to be eager now. The buffer holds exactly what lazy aggregation would (Eq. 6.7):
-        what a lagging source has not brought is not in it, and need not be subtracted."""
-        self.marks[UNCOUNTED] = 0
-        rows = self.rows.rows()
-        if rows is None:
-            return None
-        dense = volumes(rows, self.keys).filter(pl.col(N) > self.threshold(rows))
-        if not dense.height:
-            return None
-        chosen = among(rows, dense, self.keys)
-        turned = rows.filter(chosen)
-        self.rows.keep(~chosen)
-        first, last = self.window.wids_array(turned[PROGRESS].to_numpy())
-        tagged = turned.with_columns(pl.Series(FIRST, first.clip(min=self.closed)), pl.Series(LAST, last))
-        return tagged.filter(pl.col(FIRST) < pl.col(LAST))
+    def _dense(self, rows: Batch) -> pl.Series:
+        """Which rows are of groups that are eager, or are to be now. With the buffer these are exactly the rows that
+        lazy aggregation would hold (Eq. 6.7): what a lagging source has not brought is not among them, and need not be
+        subtracted."""
+        counts = [rows.lazy().with_columns(pl.lit(1, pl.Int64).alias(N))]
+        eager = self.eager()
+        if eager is not None:
+            counts.append(eager.with_columns(pl.lit(MANY, pl.Int64).alias(N)))
+        volume = pl.col(N).sum()
+        dense = (volume.over(self.keys) if self.keys else volume) > self.threshold(rows)
+        counted = pl.concat([each.select(*self.keys, N) for each in counts])
+        return counted.with_columns(dense.alias(N)).collect()[N].head(rows.height)
 
     def _to_lazy(self, released: Batch) -> None:
         """Mark the partials of eager groups that are no longer dense.
@@ -162,11 +179,16 @@ class AdaptWid(Wid):
             self._mark(thin)
 
     def _mark(self, thin: Batch) -> None:
-        for chunk, stack in list(self.chunks.stacks.items()):
+        stacks = list(self.chunks.stacks.items())
+        marked = among(pl.concat([frame for _, stack in stacks for frame in stack]), thin, self.keys)
+        at = 0
+        for chunk, stack in stacks:
             frame = pl.concat(stack)
-            marked = among(frame, thin, self.keys) & frame[EAGER]
-            if marked.any():
-                self.chunks.replace(chunk, self.chunks.combine(frame.with_columns(frame[EAGER] & ~marked)))
+            here = marked[at : at + frame.height] & frame[EAGER]
+            at += frame.height
+            if here.any():
+                frame = frame.with_columns(frame[EAGER] & ~here)
+                self.chunks.replace(chunk, frame if len(stack) == 1 else self.chunks.combine(frame))
 
     # -- promises ------------------------------------------------------------------------------------------------
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
@@ -189,10 +211,11 @@ class AdaptWid(Wid):
     def _released(self, before: int) -> Batch:
         """The windows that are complete, from partials and from rows, merged where a group has both."""
         frames = self.chunks.below(-(-self.closed // self.width))
-        partials = [f.filter(pl.col(WID) >= before, pl.col(WID) < self.closed) for f in frames]
+        complete = pl.col(WID) >= before, pl.col(WID) < self.closed
+        partials = [pl.concat(frames).filter(*complete)] if frames else []
         with locating(self.place):
             partials += self.rows.states(before, self.closed)
-        if len(partials) < 2:
+        if len(partials) < 2 and len(frames) < 2:
             return partials[0] if partials else pl.DataFrame()
         return self._combined(pl.concat(partials), [WID, *self.keys])
 

@@ -36,9 +36,14 @@ class RowBuffer:
 
     def add(self, rows: Batch) -> None:
         """Keep rows that have an open window."""
-        if rows.height:
-            slices = (pl.col(PROGRESS) - self.window.origin) // self.width
-            self.chunks.append(rows.drop(FIRST, LAST, INPUT, strict=False).with_columns(slices.alias(CHUNK)))
+        if not rows.height:
+            return
+        slices = (rows[PROGRESS].to_numpy() - self.window.origin) // self.width
+        rows = rows.drop(FIRST, LAST, INPUT, strict=False)
+        if slices.min() == slices.max():
+            self.chunks.push(int(slices[0]), rows)
+        else:
+            self.chunks.append(rows.with_columns(pl.Series(CHUNK, slices)))
 
     def rows(self) -> Batch | None:
         """All rows, in no order."""
@@ -55,13 +60,14 @@ class RowBuffer:
 
     def keep(self, wanted: pl.Series) -> None:
         """Forget the rows of ``rows()`` that are not wanted."""
+        mask = wanted.to_numpy()
+        if mask.all():
+            return
         at = 0
         for chunk, stack in list(self.chunks.stacks.items()):
-            height = sum(frame.height for frame in stack)
-            mask = wanted[at : at + height]
-            if not mask.all():
-                self.chunks.replace(chunk, pl.concat(stack).filter(mask))
-            at += height
+            here = mask[at : (at := at + sum(frame.height for frame in stack))]
+            if not here.all():
+                self.chunks.replace(chunk, pl.concat(stack).filter(here))
 
     def states(self, first: int, last: int) -> Iterator[Batch]:
         """The state of each window with an id in [first, last) and each group, from its rows, some windows at a time.
@@ -73,6 +79,10 @@ class RowBuffer:
         )
         if rows is None or not rows.height:
             return
+        if last == first + 1:  # all of them are in it
+            yield self.aggregates.lift(rows.with_columns(pl.lit(first, pl.Int64).alias(WID)), [WID, *self.keys])
+            return
+        rows = rows.sort(PROGRESS)
         begin, end = self.window.wids_array(rows[PROGRESS].to_numpy())
         wid, low, high = windows_of(np.zeros(rows.height, np.int64), begin.clip(first, last), end.clip(first, last))
         upto = np.cumsum(high - low)
@@ -85,13 +95,13 @@ class RowBuffer:
             start = stop
 
     def between(self, begin: int, end: int) -> Batch | None:
-        """The rows with progress values in [begin, end), counted from the origin, in this order."""
+        """The rows with progress values in [begin, end), counted from the origin."""
         begin, end = clipped(begin), clipped(end)
         frames = self.chunks.below(-(-end // self.width))
         if not frames:
             return None
         at = pl.col(PROGRESS) - self.window.origin
-        return pl.concat(frames).filter(at >= begin, at < end).sort(PROGRESS)
+        return pl.concat(frames).filter(at >= begin, at < end)
 
     def free(self, closed: int) -> None:
         """Forget the slices that no window from ``closed`` on needs."""
@@ -138,9 +148,11 @@ def split(frame: Batch, groups: Batch, by: Sequence[str]) -> tuple[Batch, Batch]
 
 def among(frame: Batch, groups: Batch, by: Sequence[str]) -> pl.Series:
     """Which rows of a frame are of some groups."""
-    inside, _ = split(frame.select(by).with_row_index(N), groups, by)
+    if not by:
+        return pl.repeat(groups.height > 0, frame.height, dtype=pl.Boolean, eager=True)
+    rows = frame.select(by).with_row_index(N)
     mask = np.zeros(frame.height, bool)
-    mask[inside[N].to_numpy()] = True
+    mask[rows.join(groups, on=list(by), how="semi", nulls_equal=True)[N].to_numpy()] = True
     return pl.Series(mask)
 
 

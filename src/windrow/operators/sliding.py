@@ -75,8 +75,11 @@ class SlidingAggregate(Released, ABC):
 
     def rows_on_time(self, batch: Batch) -> tuple[Batch, list[Item]]:
         """The rows that still count, with their window ids, and the items for late ones. Rows in gaps are neither."""
-        first, last = self.window.wids_array(batch[PROGRESS].to_numpy())
-        tagged = batch.with_columns(pl.Series(FIRST, first), pl.Series(LAST, last))
+        if FIRST in batch.columns:  # they are from Bucket
+            tagged, first, last = batch, batch[FIRST].to_numpy(), batch[LAST].to_numpy()
+        else:
+            first, last = self.window.wids_array(batch[PROGRESS].to_numpy())
+            tagged = batch.with_columns(pl.Series(FIRST, first), pl.Series(LAST, last))
         tagged = tagged if self.window.slide <= self.window.range else tagged.filter(pl.Series(first < last))
         if not ((first < self.closed) & (first < last)).any():
             return tagged, []
