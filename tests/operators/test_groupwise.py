@@ -216,6 +216,19 @@ def test_where_the_groups_are_others_promises_about_single_ones_are_counted_as_i
         wr.stream(frame, progress="t", punctuation_by="z")
 
 
+@pytest.mark.parametrize("shape", sorted(SHAPES))
+def test_a_promise_about_a_group_that_nobody_has_seen_is_counted(shape):
+    run = query([], shape, "drop").run()
+    run.push("s", numbered([{"t": 6, "k": "a", "x": 1}]))
+    run.promise("s", 10, group={"k": "nobody"})
+    assert run.counts["promises_unmatched"] == 1
+    run.promise("s", 10, group={"k": "a"})
+    assert run.counts["promises_unmatched"] == 1
+    other = wr.stream(numbered([]), progress="t", punctuation_by="k", name="s").window(5).group_by("k", "x")
+    run = other.agg(c=wr.count()).run().promise("s", 5, group={"k": "nobody"})
+    assert run.counts["promises_unmatched"] == 0  # its rows may be in any of several groups, and shards
+
+
 @pytest.mark.parametrize("using", ["wid", "buffering", "adaptwid", "adaptpaned", "two-level"])
 def test_an_algorithm_that_closes_all_groups_together_is_refused(using):
     s = wr.stream(numbered([]), progress="t", punctuation_by="k", name="s")

@@ -59,9 +59,8 @@ class Totals:
 
     def _rare(self) -> str:
         """What is said only if there is something to say."""
-        files, promises = self.counts["files_bad"], self.counts["promises_ignored"]
-        said = f", {files:,} bad files" if files else ""
-        return f"{said}, {promises:,} promises ignored" if promises else said
+        rare = {"files_bad": "bad files", "promises_ignored": "promises ignored", "promises_unmatched": "about nobody"}
+        return "".join(f", {self.counts[name]:,} {said}" for name, said in rare.items() if self.counts[name])
 
 
 def end_line(console: Console) -> None:

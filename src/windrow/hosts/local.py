@@ -21,6 +21,7 @@ from windrow.sources.frames import to_frame
 
 IDENTITY = "@snapshot"  # the name of the frame that says what a snapshot is of
 FORMAT = 2
+ABOUT_PROMISES = ("ignored", "unmatched")  # what is counted of promises, and not of rows
 Value = int | str | date | datetime  # a point on a progressing attribute
 
 
@@ -35,8 +36,8 @@ class LocalRun:
         self.graph = whole_graph(plan)
         self._results: list[pl.DataFrame] = []
         self._side: dict[str, list[pl.DataFrame]] = {"bad": [], "late": [], "revised": []}
-        kinds = ("rows_in", "rows_bad", "rows_late", "rows_revised", "rows_out", "files_bad", "promises_ignored")
-        self.counts = dict.fromkeys(kinds, 0)
+        kinds = ("rows_in", "rows_bad", "rows_late", "rows_revised", "rows_out", "files_bad")
+        self.counts = dict.fromkeys((*kinds, *(f"promises_{kind}" for kind in ABOUT_PROMISES)), 0)
         self.promised: int | None = None
 
     def push(self, source: str, rows: Any) -> LocalRun:
@@ -162,7 +163,7 @@ class LocalRun:
             if isinstance(item, Punctuation):
                 self.promised = item.value if item.group is None else self.promised
             elif isinstance(item, Side) and item.kind != "marks":  # here all parts are one: nothing is left to audit
-                self.counts["promises_ignored" if item.kind == "ignored" else f"rows_{item.kind}"] += item.count
+                self.counts[f"{'promises' if item.kind in ABOUT_PROMISES else 'rows'}_{item.kind}"] += item.count
                 if item.rows.width:
                     self._side[item.kind].append(item.rows)
             elif isinstance(item, pl.DataFrame) and item.height:

@@ -395,6 +395,19 @@ def _along(node: Node, columns: tuple[str, ...]) -> tuple[str, ...]:
     return columns
 
 
+def scans(node: Node) -> list[Scan]:
+    """The sources whose rows come here; of results nothing is known before there are any."""
+    match node:
+        case Scan():
+            return [node]
+        case Filter() | Project() | Apply() | Split() | Distinct() | Ordered():
+            return scans(node.input)
+        case Union():
+            return [s for each in node.inputs for s in scans(each)]
+        case _:
+            return []
+
+
 def versioned(node: Node) -> bool:
     """Whether results can come in several versions."""
     match node:

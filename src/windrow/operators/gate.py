@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import polars as pl
 
 from windrow.operators.clock import Bounds
+from windrow.operators.levels import NOBODY, Named
 from windrow.operators.operator import PROGRESS, Batch, Item, Side
 from windrow.operators.options import Options
 from windrow.operators.promised import Promised
@@ -27,14 +26,12 @@ class Gate(Promised):
     promises, so that both agree on what is late. Under generous slack a late row that has open windows goes on, too.
     """
 
-    def __init__(
-        self, window: Shape, dtype: pl.DataType, options: Options, by: Mapping[str, pl.DataType] | None = None
-    ) -> None:
+    def __init__(self, window: Shape, dtype: pl.DataType, options: Options, by: Named = NOBODY) -> None:
         super().__init__()
         self.window = window
         self.bounds = Bounds(dtype, options.zone)
         self.generous = options.generous
-        self.by = dict(by or {})  # the keys that promises about single groups name
+        self.by = dict(by.columns)  # the keys that promises about single groups name
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         told = self._promised(batch)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 
 from windrow.aggregates import Partials
 from windrow.operators.chunks import CHUNK, Chunks
-from windrow.operators.levels import CLOSED, FROM
+from windrow.operators.levels import CLOSED, FROM, NOBODY, Named
 from windrow.operators.operator import PANE, Batch, Item
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.ranges import merged, windows_of
@@ -38,7 +38,7 @@ class Running(Released):
         aggregates: Partials,
         dtype: pl.DataType,
         options: Options = PLAIN,
-        by: Mapping[str, pl.DataType] | None = None,
+        by: Named = NOBODY,
     ) -> None:
         super().__init__(keys, aggregates, dtype, options, by)
         self.window = window

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import polars as pl
 
 from windrow.operators.chunks import CHUNK, Chunks
-from windrow.operators.operator import Batch
+from windrow.operators.operator import Batch, Side
 from windrow.progress import START, Punctuation
 
 CLOSED, FROM = "@closed", "@from"
+
+
+@dataclass(frozen=True)
+class Named:
+    """The keys that promises about single groups name. ``counted``: whether those are told that name nobody."""
+
+    columns: tuple[tuple[str, pl.DataType], ...] = ()
+    counted: bool = False
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self.columns)
+
+    def __bool__(self) -> bool:
+        return bool(self.columns)
+
+
+NOBODY = Named()
 
 
 class Levels:
@@ -19,14 +37,15 @@ class Levels:
     They come by the thousand, so they are noted, and acted on together when the host has given all it has. What a
     promise about everyone catches up with is forgotten; until then a group that is finished takes one row.
 
-    >>> levels = Levels({"k": pl.String()})
+    >>> levels = Levels(Named((("k", pl.String()),)))
     >>> levels.note(Punctuation(7, ("a",)))
     >>> levels.news(3).rows(), levels.of(pl.DataFrame({"k": ["a", "b"]}), 3).to_list()
     ([('a', 3, 7)], [7, 3])
     """
 
-    def __init__(self, by: Mapping[str, pl.DataType]) -> None:
-        self.by = dict(by)
+    def __init__(self, named: Named) -> None:
+        self.by = dict(named.columns)
+        self.counted = named.counted
         self.told = Chunks(self._furthest)
         self.pending = Chunks(self._furthest)
 
@@ -72,6 +91,14 @@ class Levels:
         named, by = frame.select(*self.by), list(self.by)
         levels = named.join(told, on=by, how="left", nulls_equal=True, maintain_order="left")[CLOSED]
         return levels.fill_null(START).clip(lower_bound=low)
+
+    def unmatched(self, news: Batch, held: Iterable[Batch]) -> list[Side]:
+        """What is told of promises about groups of which nothing is held."""
+        if not self.counted:
+            return []
+        known = [frame.select(*self.by) for frame in held]
+        nobody = news.join(pl.concat(known), on=list(self.by), how="anti", nulls_equal=True) if known else news
+        return [Side("unmatched", nobody.height)] if nobody.height else []
 
     def forget(self, low: int) -> None:
         """Everyone has come to ``low``."""

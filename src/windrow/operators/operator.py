@@ -23,13 +23,13 @@ WID = "@wid"
 @dataclass(frozen=True)
 class Side:
     """Rows to be counted apart: bad ones and late ones left the main stream, late ones in revisions did not.
-    Evidence is about rows, and counts none; marks are what markers said, for an audit. What is ignored are promises:
-    those that say less than one before.
+    Evidence is about rows, and counts none; marks are what markers said, for an audit. What is ignored or unmatched are
+    promises: those that say less than one before, and those about a group of which nothing is held.
 
     ``count`` rows are meant; ``rows`` describes them: a bad row with its reason, a late one with its window.
     """
 
-    kind: Literal["bad", "late", "revised", "evidence", "ignored", "marks"]
+    kind: Literal["bad", "late", "revised", "evidence", "ignored", "unmatched", "marks"]
     count: int
     rows: Batch = field(default_factory=pl.DataFrame, compare=False)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from windrow.aggregates import ROWS, Failed, Partials
 from windrow.errors import InternalError, LateError, ResultError
 from windrow.operators.chunks import CHUNK, Chunks
 from windrow.operators.clock import Bounds
-from windrow.operators.levels import Levels
+from windrow.operators.levels import NOBODY, Levels, Named
 from windrow.operators.operator import Batch, Changes, Item, Side, State
 from windrow.operators.options import PLAIN, Options
 from windrow.progress import END, START, Punctuation
@@ -75,7 +75,7 @@ class Released:
         aggregates: Partials,
         dtype: pl.DataType,
         options: Options = PLAIN,
-        by: Mapping[str, pl.DataType] | None = None,
+        by: Named = NOBODY,
     ) -> None:
         self.keys = tuple(keys)
         self.aggregates = aggregates
@@ -87,7 +87,7 @@ class Released:
         self.remember(value=START)
         of = (self.chunk_by, *keys)
         self.chunks = Chunks(lambda f: self._combined(f, (CHUNK, *of) if CHUNK in f.columns else of), together=True)
-        self.levels = Levels(by or {})  # of the groups that promises can be about
+        self.levels = Levels(by)  # of the groups that promises can be about
         self.stores: dict[str, Chunks] = {"": self.chunks, **self.levels.stores()}
 
     # -- progress ------------------------------------------------------------------------------------------------
@@ -115,7 +115,14 @@ class Released:
         news = self.levels.news(self.closed)
         if news is None:
             return []
-        return [*self.release_groups(news), *self.promises_of(news)]
+        told = self.levels.unmatched(news, self._held())
+        return [*told, *self.release_groups(news), *self.promises_of(news)]
+
+    def _held(self) -> list[Batch]:
+        """Whatever is remembered of rows."""
+        own = self.levels.stores()
+        stores = [store for prefix, store in self.stores.items() if prefix not in own]
+        return [frame for store in stores for stack in store.stacks.values() for frame in stack]
 
     def release_groups(self, news: Batch) -> list[Item]:
         """The results of some groups, each from where it stood (``@from``) to where it is now (``@closed``)."""

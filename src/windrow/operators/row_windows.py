@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ import polars as pl
 from windrow.aggregates import ROWS, Partials
 from windrow.aggregates.parts import Fold
 from windrow.operators.chunks import CHUNK, Chunks
+from windrow.operators.levels import NOBODY, Named
 from windrow.operators.operator import PROGRESS, Batch, Item
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.released import Released, numbered
@@ -47,7 +48,7 @@ class RowWindows(Released, ABC):
         dtype: pl.DataType,
         options: Options = PLAIN,
         parts: Sequence[str] = (),
-        by: Mapping[str, pl.DataType] | None = None,
+        by: Named = NOBODY,
     ) -> None:
         super().__init__(keys, aggregates, dtype, options, by)
         self.window = window

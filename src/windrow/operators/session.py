@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 
 from windrow.aggregates import Partials
 from windrow.operators.chunks import CHUNK, Chunks
-from windrow.operators.levels import CLOSED
+from windrow.operators.levels import CLOSED, NOBODY, Named
 from windrow.operators.operator import PROGRESS, Batch, Item
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.released import LIMIT, Released, numbered
@@ -37,7 +37,7 @@ class Sessions(Released):
         aggregates: Partials,
         dtype: pl.DataType,
         options: Options = PLAIN,
-        by: Mapping[str, pl.DataType] | None = None,
+        by: Named = NOBODY,
     ) -> None:
         super().__init__(keys, aggregates, dtype, options, by)
         self.window = window

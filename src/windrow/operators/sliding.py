@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
@@ -11,6 +11,7 @@ import polars as pl
 from windrow.aggregates import ROWS, Partials
 from windrow.operators.bucket import FIRST, LAST
 from windrow.operators.chunks import Chunks
+from windrow.operators.levels import NOBODY, Named
 from windrow.operators.operator import PANE, PROGRESS, WID, Batch, Item
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.released import Released
@@ -29,7 +30,7 @@ class SlidingAggregate(Released, ABC):
         aggregates: Partials,
         dtype: pl.DataType,
         options: Options = PLAIN,
-        by: Mapping[str, pl.DataType] | None = None,
+        by: Named = NOBODY,
     ) -> None:
         super().__init__(keys, aggregates, dtype, options, by)
         self.window = window

@@ -185,7 +185,9 @@ def _made(
     """``known``: the columns that late records show."""
     inner = max((s.number for p in pipelines for s in stages_of(p)), default=-1)
     late = tuple(late_schema({c: t for c, t in known.items() if not c.startswith("@")}, node.bound).items())
-    return Stage(tuple(pipelines), shape.meet, steps, shape.name, inner + 1, late, choice, meeting, node)
+    by = groups_promised(node)
+    named = by.columns if set(by) == set(shape.meet) else ()
+    return Stage(tuple(pipelines), shape.meet, steps, shape.name, inner + 1, late, choice, meeting, node, named)
 
 
 def _key_columns(node: WindowAggregate) -> dict[str, pl.DataType]:

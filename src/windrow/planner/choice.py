@@ -10,18 +10,7 @@ import polars as pl
 from windrow.aggregates import Partials
 from windrow.errors import PlanError, WindrowError
 from windrow.logical.explain import text
-from windrow.logical.nodes import (
-    Apply,
-    Distinct,
-    Filter,
-    Node,
-    Ordered,
-    Project,
-    Scan,
-    Split,
-    Union,
-    WindowAggregate,
-)
+from windrow.logical.nodes import Scan, WindowAggregate, scans
 from windrow.operators.panes import pane_length
 from windrow.operators.table import refusal
 from windrow.optimizer import Choice, Statistics, Workload, assumed, choose, declared, measured
@@ -107,8 +96,8 @@ def _workload(
         return measured(rows, window, pane, key_names(node), aggregates)
     keys = len(node.keys)
     widths = keys + 1 + len(node.calls), keys + 1 + len(aggregates.columns)
-    disorder = max((s.source.slack or 0 for s in sources(node.input)), default=0) if not node.by_rows else 0
-    told = [s.statistics for s in sources(node.input)]
+    disorder = max((s.source.slack or 0 for s in scans(node.input)), default=0) if not node.by_rows else 0
+    told = [s.statistics for s in scans(node.input)]
     if told and all(t is not None for t in told):
         total = Statistics(sum(t.rate for t in told if t), max(t.groups for t in told if t))
         return declared(total, _unit(node), window, pane, disorder, widths)
@@ -117,18 +106,6 @@ def _workload(
 
 def _unit(node: WindowAggregate) -> int:
     return 1_000_000 if isinstance(node.bound, pl.Datetime) else 1
-
-
-def sources(node: Node) -> list[Scan]:
-    match node:
-        case Scan():
-            return [node]
-        case Filter() | Project() | Apply() | Split() | Distinct() | Ordered():
-            return sources(node.input)
-        case Union():
-            return [s for each in node.inputs for s in sources(each)]
-        case _:  # of results nothing is known before there are any
-            return []
 
 
 def sample_of(inputs: Sequence[Pipeline], given: Given) -> pl.DataFrame | None:

@@ -8,9 +8,9 @@ import polars as pl
 
 from windrow.errors import PlanError
 from windrow.logical.explain import span
-from windrow.logical.nodes import Distinct, Node, Ordered, WindowAggregate, arrival, under
+from windrow.logical.nodes import Distinct, Node, Ordered, WindowAggregate, arrival, scans, under
 from windrow.operators.operator import PROGRESS
-from windrow.planner.choice import LEAST, Given, sample_of, sources
+from windrow.planner.choice import LEAST, Given, sample_of
 from windrow.planner.plan import Meeting, Pipeline
 from windrow.planner.rows import merging
 from windrow.windows import Partitioned
@@ -52,7 +52,7 @@ def cost_of_order(node: WindowAggregate | Distinct | Ordered, inputs: Sequence[P
 
 def _wait(node: Node) -> int | None:
     """The slack of the slowest source, where all have one."""
-    slacks = [scan.source.slack for scan in sources(node)]
+    slacks = [scan.source.slack for scan in scans(node)]
     known = [s for s in slacks if s is not None]
     return max(known) if known and len(known) == len(slacks) else None
 
@@ -65,7 +65,7 @@ def _amount(
     if rows is not None and rows.height >= LEAST:
         length = int(rows[PROGRESS].max()) - int(rows[PROGRESS].min())  # type: ignore[arg-type]
         return rows.height * wait / max(1, length), rows.estimated_size() / rows.height
-    told = [scan.statistics for scan in sources(node)]
+    told = [scan.statistics for scan in scans(node)]
     if not told or any(t is None for t in told):
         return None, 0.0
     unit = 1_000_000 if isinstance(dtype, pl.Datetime) else 1

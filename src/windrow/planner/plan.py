@@ -98,6 +98,7 @@ class Stage:
     choice: Choice | None = None  # why this algorithm, where there are several
     meeting: Meeting = MELD
     node: Node | None = None  # what it does, where there is a choice
+    named: tuple[tuple[str, pl.DataType], ...] = ()  # all keys, as promises about single groups name them
 
 
 @dataclass(frozen=True, eq=False)

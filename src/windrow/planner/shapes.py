@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import polars as pl
-
 from windrow.aggregates import Partials
 from windrow.errors import PlanError
 from windrow.logical.nodes import (
@@ -20,6 +18,7 @@ from windrow.logical.nodes import (
     Union,
     WindowAggregate,
     closed_by,
+    scans,
 )
 from windrow.operators import (
     AdaptPaned,
@@ -39,6 +38,7 @@ from windrow.operators import (
     Wid,
 )
 from windrow.operators.entries import Flush
+from windrow.operators.levels import Named
 from windrow.operators.operator import Operator
 from windrow.operators.table import MEMORY, slots_for
 from windrow.planner.plan import Step
@@ -160,9 +160,13 @@ def key_names(node: WindowAggregate) -> tuple[str, ...]:
     return tuple(n for n, _ in node.keys)
 
 
-def groups_promised(node: WindowAggregate) -> dict[str, pl.DataType]:
-    """The keys by which promises can close single groups."""
-    return {name: node.schema[name] for name in closed_by(node)}
+def groups_promised(node: WindowAggregate) -> Named:
+    """The keys by which promises can close single groups. Those that markers make are told if they name nobody, where
+    one shard knows all rows of a group.
+    """
+    by = closed_by(node)
+    marked = any(scan.source.marker_by for scan in scans(node.input))
+    return Named(tuple((name, node.schema[name]) for name in by), marked and set(by) == set(key_names(node)))
 
 
 def together(by: Iterable[str]) -> str:

@@ -175,7 +175,7 @@ class _Compiler:
                 judges[port] = judging
             if isinstance(pipeline.source, Scan) and pipeline.source.source.marker is not None and not pipeline.by_rows:
                 audited.append(port)
-            frames.append(self._fragment(pipeline, Route(stage.keys, ids, port)))
+            frames.append(self._fragment(pipeline, Route(stage.keys, ids, port, stage.named)))
             port += len(ids) if isinstance(pipeline.source, Stage) else 1
         upstream = ids if route.shards else ()
         steps, made = (*stage.steps, *after.steps), (tuple(judges.items()), tuple(audited))

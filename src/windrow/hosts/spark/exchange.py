@@ -31,6 +31,7 @@ ARROW = pa.schema(
 DATA, PROMISE, ROWS_IN, ROWS_BAD, ROWS_LATE, ROWS_OUT, STATE_BYTES, RESULT, LATE, ROWS_REVISED, FILES_BAD = range(11)
 EVIDENCE = 11  # from which every shard makes the promises of a source
 ROWS_SENT, PROMISES_SENT = 14, 15  # through the exchange
+PROMISES_UNMATCHED = 17
 REACHED = 16  # how far a part of a finite stream came
 PROMISES_IGNORED, MARKS = 12, 13  # what the markers of a source said, for whoever counts those that are ignored
 METRICS = "windrow"  # the name of the counters in a streaming query's ``observedMetrics``
@@ -45,6 +46,7 @@ COUNTERS = {
     "rows_sent": ROWS_SENT,
     "promises_sent": PROMISES_SENT,
     "promises_ignored": PROMISES_IGNORED,
+    "promises_unmatched": PROMISES_UNMATCHED,
 }
 Row = tuple[int, int, int, int, int, bytes | None]
 Hashes = NDArray[np.uint64]

@@ -36,7 +36,7 @@ from windrow.sources.frames import normal
 ROWS_AT_ONCE = 1_000_000  # rows that are aggregated together: enough to reduce well, some 100 MB at most
 
 
-KINDS = ("in", "bad", "late", "revised", "out", "ignored", "sent", "promises")  # what is counted
+KINDS = ("in", "bad", "late", "revised", "out", "ignored", "unmatched", "sent", "promises")  # what is counted
 COUNTED = {
     ROWS_IN: "in",
     ROWS_BAD: "bad",
@@ -53,6 +53,16 @@ class Route:
     keys: tuple[str, ...] = ()
     shards: tuple[int, ...] = ()
     port: int = 0
+    named: tuple[tuple[str, pl.DataType], ...] = ()  # what promises name, where that says in which shard a group is
+
+    def about(self, group: Hashable) -> tuple[int, ...]:
+        """The shards that have rows of a group: one, or any."""
+        if not self.named:
+            return self.shards
+        assert isinstance(group, tuple)
+        row = pl.DataFrame([group], schema=dict(self.named), orient="row")
+        [(shard, _)] = split(row, self.keys, len(self.shards))
+        return (self.shards[shard],)
 
 
 @dataclass
@@ -106,16 +116,18 @@ class Outbox:
 
     def last(self) -> Iterator[Row]:
         """A promise for every shard, even if it says nothing: each shard so takes part in each micro-batch."""
-        said = (self.promised > START) + self.ended + len(self._groups)
-        self.counts["promises"] += said * len(self.route.shards)
+        groups = {group: self.route.about(group) for group in self._groups}
+        self.counts["promises"] += ((self.promised > START) + self.ended) * len(self.route.shards)
+        self.counts["promises"] += sum(len(shards) for shards in groups.values())
         for shard in self.route.shards:
             yield (shard, self.route.port, PROMISE, self._tag(), self.promised, None)
             if self.ended:
                 yield (shard, self.route.port, PROMISE, self._tag(), END, None)
             if self.reached > START:
                 yield (shard, self.route.port, REACHED, self._tag(), self.reached, None)
-            for group, value in self._groups.items():
-                yield (shard, self.route.port, PROMISE, self._tag(), value, group_text(group).encode())
+        for group, shards in groups.items():
+            about = self._groups[group], group_text(group).encode()
+            yield from ((shard, self.route.port, PROMISE, self._tag(), *about) for shard in shards)
 
     def passed(self, kind: int, value: int, blob: bytes | None = None) -> Row:
         """Something for whoever takes the result; the first shard passes it on."""

@@ -6,7 +6,7 @@ import json
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -23,6 +23,7 @@ from windrow.hosts.spark.exchange import (
     PROMISE,
     PROMISES_IGNORED,
     PROMISES_SENT,
+    PROMISES_UNMATCHED,
     REACHED,
     ROWS_BAD,
     ROWS_LATE,
@@ -52,6 +53,7 @@ COUNTED = {
     ROWS_REVISED: "revised",
     ROWS_OUT: "out",
     PROMISES_IGNORED: "ignored",
+    PROMISES_UNMATCHED: "unmatched",
     ROWS_SENT: "sent",
     PROMISES_SENT: "promises",
 }
@@ -152,7 +154,7 @@ def _blob(row: Row) -> bytes:
 
 
 def _moved(route: Route, by: int) -> Route:
-    return Route(route.keys, route.shards, route.port + by)
+    return replace(route, port=route.port + by)
 
 
 _row = SparkRow(*ARROW.names)
