@@ -19,6 +19,7 @@ UNPARSABLE = "the progress value cannot be parsed"
 FUTURE = "@future"
 VAGUE = "the marker names only a part of a group"
 UNREADABLE = "the marker cannot be read as a value of type {}"
+ABOUT = "the marker is about {} of type {}, and it is of type {}"
 MARK = "@mark"
 
 
@@ -69,6 +70,11 @@ def _alike(kind: pl.DataType, dtype: pl.DataType) -> bool:
     """Whether values of one type can stand for values of the other."""
     integers = kind.is_integer() and dtype.is_integer()
     return kind in (dtype, pl.Null()) or integers or (isinstance(kind, pl.Datetime) and isinstance(dtype, pl.Datetime))
+
+
+def foreign(column: str, value: Any, dtype: pl.DataType) -> str:
+    """Why a marker is bad that has a value of another type in a column."""
+    return ABOUT.format(column, pl.Series([value], strict=False).dtype, dtype)
 
 
 @dataclass(frozen=True)
@@ -174,7 +180,7 @@ class Admit(Stateless):
         named = [pl.col(c).is_not_null() for c in self.marker_by]
         for column, dtype in zip(self.marker_by, self.marker_types, strict=False):
             if not _alike(schema[column], dtype):
-                told = f"the marker is about {column} of type {schema[column]}, and it is of type {dtype}"
+                told = ABOUT.format(column, schema[column], dtype)
                 why = why.when(pl.col(column).is_not_null()).then(pl.lit(told))
         if len(named) > 1:  # what it promises about whom is not clear
             why = why.when(pl.any_horizontal(named) & ~pl.all_horizontal(named)).then(pl.lit(VAGUE))

@@ -8,6 +8,7 @@ import polars as pl
 
 from windrow.aggregates import Partials
 from windrow.operators.chunks import CHUNK, Chunks
+from windrow.operators.keyed import matched
 from windrow.operators.operator import PANE, WID, Batch, Item
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.paned import Paned
@@ -58,7 +59,7 @@ class GroupPaned(Paned):
         told = self._all_told()
         if told is None:
             return super().on_batch(port, batch)
-        known = batch.join(told, on=list(self.by), how="left", maintain_order="left")
+        known = matched(batch, told, list(self.by), "left")
         limit = self._closed() * self.step
         late = (pl.col(PANE) < limit) & (pl.col(PANE) >= clipped(self.closed * self.step))
         missed = known.filter(late)
@@ -91,7 +92,7 @@ class GroupPaned(Paned):
     def _released(self, states: Batch) -> list[Item]:
         told = self._all_told()
         if told is not None:  # what a group's own promise has released is out
-            known = states.join(told, on=list(self.by), how="left", maintain_order="left")
+            known = matched(states, told, list(self.by), "left")
             states = known.filter(pl.col(WID) >= pl.col(CLOSED).fill_null(START)).drop(CLOSED)
         return super()._released(states)
 
@@ -113,7 +114,7 @@ class GroupPaned(Paned):
         return [*items, *super().on_flush()]
 
     def _with_before(self, news: Batch, told: Batch) -> Batch:
-        return news.join(told.rename({CLOSED: FROM}), on=list(self.by), how="left")
+        return matched(news, told.rename({CLOSED: FROM}), list(self.by), "left")
 
     def _of_groups(self, news: Batch) -> list[Item]:
         """The windows of some groups from where each stood to where it is now."""
@@ -122,14 +123,14 @@ class GroupPaned(Paned):
         frames = self._panes(first, end)
         if not frames:
             return []
-        panes = pl.concat(frames).join(news.select(*self.by), on=list(self.by), how="semi")
+        panes = matched(pl.concat(frames), news.select(*self.by), list(self.by), "semi")
         needed = panes.filter(pl.col(PANE) < end, pl.col(PANE) >= self._first_pane(first))
         items: list[Item] = []
         for states in self._windows(needed, first, last) if needed.height else ():
-            own = states.join(news, on=list(self.by), how="left", maintain_order="left")
+            own = matched(states, news, list(self.by), "left")
             own = own.filter(pl.col(WID) >= pl.col(FROM), pl.col(WID) < pl.col(CLOSED)).drop(FROM, CLOSED)
             items += super()._released(own)
-        self.marks["dead"] += panes.join(news, on=list(self.by)).filter(self._is_dead()).height
+        self.marks["dead"] += matched(panes, news, list(self.by), "inner").filter(self._is_dead()).height
         return items
 
     def _is_dead(self) -> pl.Expr:
@@ -147,6 +148,6 @@ class GroupPaned(Paned):
         assert told is not None
         for chunk in list(self.chunks.stacks):
             whole = self.chunks.combine(pl.concat(self.chunks.stacks[chunk]))
-            known = whole.join(told, on=list(self.by), how="left", maintain_order="left")
+            known = matched(whole, told, list(self.by), "left")
             self.chunks.replace(chunk, known.filter(~self._is_dead()).drop(CLOSED))
         self.marks["dead"] = 0

@@ -10,6 +10,7 @@ import polars as pl
 from windrow.aggregates import ROWS
 from windrow.aggregates.parts import Array, NumberPart
 from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW, Chunks
+from windrow.operators.keyed import matched
 from windrow.operators.operator import PANE, WID, Batch, Item, Side
 from windrow.operators.panes import pane_length
 from windrow.operators.ranges import merged, windows_of
@@ -146,7 +147,7 @@ class Paned(SlidingAggregate):
             return []
         items: list[Item] = []
         for states in self._states(int(wids.min()), int(wids.max()) + 1):
-            states = self.whole(states.join(pairs, on=[WID, *self.keys], how="semi", nulls_equal=True))
+            states = self.whole(matched(states, pairs, [WID, *self.keys], "semi"))
             stamped = self.versions.stamp(states, "revised", 1, changed_only=False)
             self.versions.record(stamped)
             items += [self.results(stamped)] if stamped.height else []
@@ -182,7 +183,7 @@ class Paned(SlidingAggregate):
         if there:
             ends = self.bounds.column("window_end", self.ends(wids))
             known = pl.concat(there)
-            every = every.with_columns(ends).join(known, on=[*self.keys, "window_end"], how="anti", nulls_equal=True)
+            every = matched(every.with_columns(ends), known, [*self.keys, "window_end"], "anti")
             every = every.drop("window_end")
         return self._released(self.aggregates.empty(every)) if every.height else []
 

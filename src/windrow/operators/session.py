@@ -9,6 +9,7 @@ import polars as pl
 
 from windrow.aggregates import Partials
 from windrow.operators.chunks import CHUNK, Chunks
+from windrow.operators.keyed import matched
 from windrow.operators.operator import PROGRESS, Batch, Item
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.released import LIMIT, Released, numbered
@@ -105,7 +106,7 @@ class Sessions(Released):
         new[1:] = (group[1:] != group[:-1]) | (first[1:] - last[:-1] >= self.window.gap)
         runs = runs.with_columns(pl.Series(RUN, np.cumsum(new)))
         bounds = runs.group_by(RUN).agg(pl.col(*self.keys, FIRST).first(), pl.col(PROGRESS).last())
-        return bounds.join(self._combined(runs, (RUN,)), on=RUN).drop(RUN)
+        return matched(bounds, self._combined(runs, (RUN,)), [RUN], "inner").drop(RUN)
 
     # -- the open runs -------------------------------------------------------------------------------------------
     def _put(self, runs: Batch) -> None:
@@ -118,10 +119,10 @@ class Sessions(Released):
         found = []
         for chunk, stack in list(self.runs.stacks.items()):
             runs = pl.concat(stack)
-            hit = runs.join(keys, on=list(self.keys), how="semi", nulls_equal=True) if self.keys else runs
+            hit = matched(runs, keys, self.keys, "semi") if self.keys else runs
             if hit.height:
                 found.append(hit)
-                rest = runs.join(keys, on=list(self.keys), how="anti", nulls_equal=True) if self.keys else runs.clear()
+                rest = matched(runs, keys, self.keys, "anti") if self.keys else runs.clear()
                 self.runs.replace(chunk, rest)
         return pl.concat(found).select(PROGRESS, *self.keys, *self.aggregates.columns, FIRST) if found else None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from windrow.operators.keyed import matched
 from windrow.operators.operator import PROGRESS, Batch
 from windrow.progress import START, Promises
 
@@ -22,5 +23,5 @@ def below(rows: Batch, promises: Promises) -> pl.Series:
         return at < promises.low
     told = pl.DataFrame({SOURCE: list(promises.groups), "@told": list(promises.groups.values())})
     told = told.with_columns(pl.col(SOURCE).cast(rows.schema[SOURCE]))
-    limits = rows.select(SOURCE).join(told, on=SOURCE, how="left", nulls_equal=True, maintain_order="left")["@told"]
+    limits = matched(rows.select(SOURCE), told, [SOURCE], "left")["@told"]
     return at < limits.fill_null(START).clip(lower_bound=promises.low)

@@ -130,7 +130,7 @@ def _sorted(frame: pl.DataFrame) -> list[tuple[Any, ...]]:
 
 def _order(value: Any) -> tuple[Any, ...]:
     if isinstance(value, float):  # last bits must not change the order
-        return (1, "nan") if math.isnan(value) else (1, f"{value:+.9e}")
+        return (1, "nan") if math.isnan(value) else (1, f"{value + 0.0:+.9e}")  # -0.0 is 0.0
     return (0, "") if value is None else (1, str(value))
 
 
