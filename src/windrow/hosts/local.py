@@ -13,7 +13,7 @@ import polars as pl
 from windrow.errors import CheckpointError, QueryError, listing
 from windrow.graph.graph import Traffic
 from windrow.logical.nodes import Scan
-from windrow.operators.admit import REASON, iso_timestamp, physical
+from windrow.operators.admit import REASON, iso_timestamp, out_of_range, physical, reach
 from windrow.operators.operator import Item, Side, State
 from windrow.planner import Plan, whole_graph
 from windrow.progress import END, Punctuation
@@ -135,7 +135,10 @@ class LocalRun:
             dtype = scan.schema[scan.progress]
             if isinstance(at, bool):  # it is an integer in Python
                 raise QueryError(f"the promise {at!r} does not fit a column of type {dtype}")
-            promises[port] = Punctuation(value(at, dtype, "the promise"), _group(scan, group))
+            point = value(at, dtype, "the promise")
+            if abs(point) >= reach(dtype)[0]:
+                raise QueryError(f"{out_of_range('promise', dtype)}. To say that all has come, call end()")
+            promises[port] = Punctuation(point, _group(scan, group))
         return self._told(promises)
 
     def end(self) -> LocalRun:

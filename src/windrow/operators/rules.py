@@ -17,10 +17,10 @@ import numpy as np
 import polars as pl
 
 from windrow.errors import DataError, ResultError
-from windrow.operators.admit import physical
+from windrow.operators.admit import physical, reach
 from windrow.operators.clock import Bounds
 from windrow.operators.operator import PROGRESS, Batch, State
-from windrow.progress import END, START, Punctuation
+from windrow.progress import END, FARTHEST, START, Punctuation
 
 NUMBER, COUNT, TOP, BUCKET, PART = "@number", "@count", "@top", "@bucket", "@part"
 
@@ -86,7 +86,7 @@ class RowSlack(Rule):
     def evidence(self, batch: Batch) -> Batch:
         """Steps, whose count is 0, and the numbers of the last rows as ranges, which have no progress value."""
         number = pl.col(self.number) if self.number is not None else pl.int_range(pl.len())
-        seen = batch.select(number.cast(pl.Int64).alias(NUMBER), PROGRESS).drop_nulls()
+        seen = batch.select(number.cast(pl.Int64, strict=False).alias(NUMBER), PROGRESS).drop_nulls()
         first = pl.DataFrame({NUMBER: seen[NUMBER], COUNT: np.ones(seen.height, np.int64)})
         ranges = self._last(first)
         steps = self._steps(seen, ranges).with_columns(pl.lit(0, pl.Int64).alias(COUNT))
@@ -135,7 +135,7 @@ class RowSlack(Rule):
         ranges = self._last(ranges)
         steps = self._steps(steps, ranges)
         settled = steps.filter(pl.col(NUMBER) < self._settled(ranges))
-        upto = int(ranges[NUMBER][-1] + ranges[COUNT][-1]) if ranges.height else before
+        upto = int(ranges[NUMBER][-1] + ranges[COUNT][-1]) if ranges.height and self.number is None else before
         remembered = {"steps": steps, "ranges": ranges, "rows": pl.DataFrame({COUNT: [upto]})}
         return remembered, int(settled[PROGRESS].max()) if settled.height else None  # type: ignore[arg-type]
 
@@ -224,8 +224,9 @@ class Estimated(Rule):
         return np.where(lateness <= 0, 0, 1 + np.ceil(np.log(late) / math.log(self.GROWTH))).astype(np.int64)
 
     def _most(self, bucket: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The greatest lateness in a bucket."""
-        return np.where(bucket <= 0, 0, np.ceil(self.GROWTH ** (bucket - 1.0))).astype(np.int64)
+        """The greatest lateness in a bucket; the greatest float below 2^63, if it is beyond."""
+        most = np.minimum(np.ceil(self.GROWTH ** (bucket - 1.0)), 2.0 * FARTHEST - 1024)
+        return np.where(bucket <= 0, 0, most).astype(np.int64)
 
     def promise(self, memory: State, evidence: Batch) -> tuple[State, int | None]:
         greatest, slack = memory["now"].row(0) if "now" in memory else (START, self.initial)
@@ -309,7 +310,13 @@ class ByFunction(Rule):
                 f"the function {self.name} that makes promises gave {said!r}: it must give a value of type "
                 f"{self.dtype}, or None"
             )
-        return int(pl.DataFrame({"t": [said]}).select(physical(pl.col("t").cast(self.dtype), self.dtype)).item())
+        at = said if isinstance(said, int) else pl.DataFrame({"t": [said]}).select(self._physical(pl.col("t"))).item()
+        if abs(at) >= reach(self.dtype)[0]:
+            raise ResultError(f"the function {self.name} that makes promises gave {said!r}: it is out of range")
+        return int(at)
+
+    def _physical(self, column: pl.Expr) -> pl.Expr:
+        return physical(column.cast(self.dtype), self.dtype)
 
     def _fits(self, said: Any) -> bool:
         if self.dtype.is_integer():
