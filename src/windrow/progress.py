@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 START = -(1 << 63)  # nothing promised yet
 END = (1 << 63) - 1  # the stream has ended: no tuple follows
+FARTHEST = 1 << 62  # progress values are nearer to zero than this, so that adding lengths to them stays in 64 bits
+LONGEST = 1 << 60  # and no length is longer; an origin may be twice as far
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ SCHEMA = {
     "f": pl.Float64(),
     "w": pl.String(),
     "d": pl.Decimal(20, 2),
+    "z": pl.Float64(),
 }
 total = wr.aggregate("total", lambda v: v, lambda a, b: a + b, lambda s: s, state="BIGINT", result="BIGINT")
 mean = wr.aggregate(
@@ -55,7 +56,7 @@ EVERY = {
     "dec_least": wr.min("d"),
     "some": wr.sum("x").filter("q = 1"),
 }
-GROUPS = st.sampled_from([(), ("k",), ("k", "q")])
+GROUPS = st.sampled_from([(), ("k",), ("z",), ("k", "q"), ("z", "q")])
 ROW = st.fixed_dictionaries(
     {
         "t": st.integers(-20, 40),
@@ -65,9 +66,22 @@ ROW = st.fixed_dictionaries(
         "f": st.sampled_from([None, 1.5, -2.25, math.nan, math.inf]),
         "w": st.sampled_from([None, "u", "v", "w"]),
         "d": st.sampled_from([None, 125, -350]),
+        "z": st.sampled_from([math.nan, None, 0.0, -0.0, 1.5]),
     }
 )
-ROWS = st.lists(ROW, max_size=22)
+
+
+@st.composite
+def rows_of_a_stream(draw):
+    """Rows of several groups; or all of one, so that every frame on the way can have a single row, NaN's too."""
+    rows = draw(st.lists(ROW, max_size=22))
+    if draw(st.integers(0, 3)):
+        return rows
+    one = draw(ROW)
+    return [{**row, **{c: one[c] for c in ("k", "q", "z")}} for row in rows]
+
+
+ROWS = rows_of_a_stream()
 
 
 def frame(rows):

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import windrow as wr
 from windrow.operators import Admit, Side
 from windrow.operators.admit import NULL_PROGRESS, UNPARSABLE, physical
 from windrow.progress import Punctuation
+from windrow.testing import oracle
 
 UTC = pl.Datetime("us", "UTC")
 SECOND = 1_000_000
@@ -51,8 +53,12 @@ def test_null_progress_goes_to_the_side_with_its_row_and_the_rest_stays():
     assert side.rows.rows(named=True) == [{"t": None, "x": "b", "reason": NULL_PROGRESS}]
 
 
-def test_an_integer_beyond_64_bits_goes_to_the_side():
-    assert admit([2**63 - 1, 2**63], pl.UInt64()) == ([2**63 - 1], [(2**63, UNPARSABLE)])
+def test_an_integer_too_far_from_zero_goes_to_the_side():
+    far = "the progress value is out of range: it must be between -2^62 and 2^62"
+    bad = [2**62, 2**63 - 1, 2**63, 2**64 - 1]
+    assert admit([2**62 - 1, *bad], pl.UInt64()) == ([2**62 - 1], [(value, far) for value in bad])
+    ends = [-(2**62), -(2**63), 2**62]
+    assert admit([1 - 2**62, *ends], pl.Int64()) == ([1 - 2**62], [(value, far) for value in ends])
 
 
 def test_dates_are_days_since_1970():
@@ -200,3 +206,33 @@ def test_a_marker_in_nanoseconds_promises_no_more_than_it_says():
 
 def test_promises_pass():
     assert Admit("t", pl.Int64()).on_punctuation(0, Punctuation(5, "a")) == [Punctuation(5, "a")]
+
+
+# -- windows of rows ---------------------------------------------------------------------------------------------------
+def test_windows_of_rows_need_the_row_number_and_not_the_progress_value():
+    """Issue 11: a NULL row number was called a NULL progress value, and what a text progress value means was lost."""
+    rows = [
+        {"t": "2024-01-01 10:00", "n": 0},
+        {"t": "soon", "n": 1},
+        {"t": None, "n": 2},
+        {"t": "2024-01-01", "n": None},
+        {"t": None, "n": 2**63 - 1},
+    ]
+    s = wr.stream(rows, "t", parse="iso8601", row_num="n", name="s")
+    query = s.rows(3).agg(n=wr.count(), last=wr.max("t"))
+    run = query.run().push("s", rows)
+    far = "the row number n is out of range: it must be between -2^62 and 2^62"
+    assert run.bad_rows()["reason"].to_list() == ["the row number n is NULL", far]
+    found = run.end().results()
+    assert found["n"].to_list() == [3]
+    assert found["last"].to_list() == [dt.datetime(2024, 1, 1, 10, tzinfo=dt.UTC)]
+    assert found.equals(oracle(query).select(found.columns))
+    assert s.window("1 hour").agg(n=wr.count()).run().push("s", rows).counts["rows_bad"] == 3
+
+
+def test_a_source_partition_or_a_position_that_is_null_is_named():
+    rows = [{"t": 1, "p": p, "o": o, "k": "a"} for p, o in ((None, 0), (1, None), (1, 0))]
+    s = wr.stream(rows, "t", row_num=("p", "o"), name="s")
+    run = s.rows(2, partition_by="k").agg(n=wr.count()).run().push("s", rows)
+    assert run.bad_rows()["reason"].to_list() == ["the row number p is NULL", "the row number o is NULL"]
+    assert run.end().results()["n"].to_list() == [1]

@@ -3,12 +3,13 @@
 import math
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from restarting import Restarting
 
 import windrow as wr
-from windrow.operators import DupElim, Side
+from windrow.operators import DupElim, Side, Unique
 from windrow.progress import END, START, Punctuation
 from windrow.testing import replay
 
@@ -68,6 +69,45 @@ def test_distinct_queries_give_what_they_mean(left, right, seed):
         "SELECT k, count(*) AS n FROM (SELECT t, k FROM a UNION SELECT t, k FROM b) [TUMBLING 5, WA t] GROUP BY k",
     ):
         replay(wr.sql(query, **tables), runs=2, seed=seed)
+
+
+@CHECK
+@given(STEPS, st.sampled_from(["drop", "error"]))
+def test_rows_that_were_put_together_before_the_exchange_are_late_one_by_one(steps, late):
+    """Issue 11: two equal late rows of one batch counted as one."""
+    unique, together, alone = Unique(COLUMNS), DupElim(COLUMNS, late), DupElim(COLUMNS)
+    for step, _ in steps:
+        if isinstance(step, int):
+            assert together.on_punctuation(0, Punctuation(step)) == alone.on_punctuation(0, Punctuation(step))
+            continue
+        batch = pl.DataFrame(step, schema=SCHEMA, orient="row")
+        [once] = unique.on_batch(0, batch)
+        rows, *sides = alone.on_batch(0, batch)
+        count = sum(side.count for side in sides)
+        if late == "error" and count:
+            with pytest.raises(wr.LateError, match=f"^{count} rows came after"):
+                together.on_batch(0, once)
+            return
+        found, *others = together.on_batch(0, once)
+        assert found.equals(rows, null_equal=True)
+        assert sum(side.count for side in others) == sum(side.rows["rows"].sum() for side in others) == count
+
+
+@settings(deadline=None, derandomize=True, max_examples=40)
+@given(ROWS, st.lists(st.integers(0, 30), max_size=4), st.sampled_from(["drop", "iop"]))
+def test_distinct_queries_count_every_late_row(rows, cuts, way):
+    data = pl.DataFrame(rows, schema={"t": pl.Int64(), "k": pl.String()})
+    s = wr.stream(data.clear(), "t", slack=1, name="s")
+    hint = "/*+ USING(iop) */" if way == "iop" else ""
+    query = f"SELECT {hint} k, count(*) AS n FROM (SELECT DISTINCT t, k FROM s) [TUMBLING 1, WA t] GROUP BY k"
+    run = wr.sql(query if hint else "SELECT DISTINCT t, k FROM s", s=s).run()
+    late, promised, edges = 0, -99, [0, *sorted(min(c, data.height) for c in cuts), data.height]
+    for a, b in zip(edges, edges[1:], strict=False):  # noqa: RUF007
+        batch = data[a:b]
+        run.push("s", batch)
+        late += (batch["t"] < promised).sum()
+        promised = max(promised, *(t - 1 for t in batch["t"])) if batch.height else promised
+    assert run.counts["rows_late"] == late == run.late_rows()["rows"].sum()
 
 
 def test_distinct_rows_of_a_window_are_its_groups():

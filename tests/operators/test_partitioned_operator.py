@@ -13,7 +13,7 @@ SIZES = st.tuples(st.integers(1, 6), st.integers(1, 8))
 
 
 @CHECK
-@given(SIZES, ROWS, GROUPS, st.integers(0, 9), st.sampled_from([0, 4, 100]), st.sampled_from(["k", ["k", "q"]]))
+@given(SIZES, ROWS, GROUPS, st.integers(0, 9), st.sampled_from([0, 4, 100]), st.sampled_from(["k", "z", ["k", "q"]]))
 def test_equals_the_oracle_in_every_order(size, rows, groups, seed, slack, parts):
     check_replay(lambda s: s.rows(*size, partition_by=parts), rows, groups, seed, slack)
 
@@ -31,14 +31,14 @@ def test_windows_of_all_rows_equal_the_oracle_in_every_order(size, rows, groups,
 
 
 @CHECK
-@given(ROWS, CUTS, st.sampled_from([(), ("k",)]))
+@given(ROWS, CUTS, st.sampled_from([(), ("k",), ("z",)]))
 def test_windows_that_begin_before_the_first_row_can_be_left_out(rows, cuts, groups):
     shape = lambda s: s.rows(4, 2, partition_by=list(groups)).without_partial()  # noqa: E731
     replay(query(shape, rows), runs=1)
 
 
 @CHECK
-@given(SIZES, ROWS, CUTS, st.randoms(use_true_random=False), st.sampled_from([["k"], []]))
+@given(SIZES, ROWS, CUTS, st.randoms(use_true_random=False), st.sampled_from([["k"], ["z"], []]))
 def test_rows_that_come_after_their_number_has_passed_leave_by_the_side(size, rows, cuts, rng, parts):
     order = rng.sample(range(len(rows)), len(rows))
     check_side(lambda s: s.rows(*size, partition_by=parts), rows, cuts, (), order)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.errors import ResultError
+from windrow.errors import DataError, ResultError
 from windrow.operators import Generate, Judge, Side, Witness
 from windrow.operators.rules import ByFunction, BySource, Estimated, RowSlack
 from windrow.progress import END, Punctuation
@@ -92,6 +92,47 @@ def test_parts_in_any_order_show_what_the_whole_shows(values, cuts, n, random):
                 assert parted == last
         if isinstance(rule, Estimated) and len(values) > 10:  # by parts lateness is rounded up from other tops
             assert parted <= frame["@t"].max()
+
+
+@CHECK
+@given(VALUES, CUTS, st.integers(0, 5), st.data())
+def test_rows_are_counted_and_not_their_numbers(values, cuts, n, data):
+    """Issue 11: a gap in the numbers, of a compacted topic, settled rows that were not."""
+    gaps = data.draw(st.lists(st.integers(1, 9), min_size=len(values), max_size=len(values)))
+    numbered = rows(values, nr=np.cumsum(gaps))
+    parts = batches(numbered, cuts)
+    random = data.draw(st.randoms(use_true_random=False))
+    witness, judge, found, last, sizes = Witness(RowSlack(n, "nr")), Judge(RowSlack(n, "nr")), [], None, []
+    for batch in parts:
+        tasks = [batch[[i for i in range(batch.height) if i % 3 == task]] for task in random.sample(range(3), 3)]
+        shown = [i.rows for task in tasks for i in witness.on_batch(0, task) if isinstance(i, Side)]
+        last = (promised(judge.on_batch(0, pl.concat(shown))) or [last])[-1]
+        found.append(last)
+        state, judge = judge.snapshot(), Judge(RowSlack(n, "nr"))
+        judge.restore(state)
+        sizes.append(sum(frame.height for name, frame in state.items() if name not in ("rows", "promised")))
+    shuffled = [batch[random.sample(range(batch.height), batch.height)] for batch in parts]
+    assert found == told(RowSlack(n), batches(rows(values), cuts)) == told(RowSlack(n, "nr"), shuffled)
+    assert max(sizes) <= 2 * n + 2
+
+
+def test_a_row_number_that_comes_twice_is_named():
+    rule = RowSlack(2, "offset")
+    for parts in ([[4, 5, 4]], [[4], [5, 4]], [[4, 5], [6, 5]]):
+        frames = [rows([1] * len(numbers), offset=numbers) for numbers in parts]
+        with pytest.raises(DataError, match=rf"the row number offset={4 + (len(parts[0]) == 2)} came twice"):
+            told(rule, frames)
+    judge, evidence = Judge(rule), [rule.evidence(rows([1, 1], offset=[0, 1])) for _ in range(2)]
+    with pytest.raises(DataError, match="one partition"):
+        judge.on_batch(0, pl.concat(evidence))
+
+
+def test_the_state_of_a_version_without_ranges_goes_on():
+    rule = RowSlack(2, "nr")
+    old = {"steps": pl.DataFrame({"@number": [5, 7], "@t": [50, 70]}), "rows": pl.DataFrame({"@count": [0]})}
+    memory, value = rule.promise(old, rule.evidence(rows([60], nr=[8])))
+    assert value == 50
+    assert rule.promise(memory, rule.evidence(rows([60], nr=[9])))[1] == 70
 
 
 def test_rows_without_a_number_settle_nothing():

@@ -17,12 +17,17 @@ WINDOWS = st.lists(SHAPES, min_size=2, max_size=3)
 CUTS = st.lists(st.integers(1, 6), min_size=1, max_size=8)
 
 
-def queries(rows, shapes, slack, aggregates=NUMBERS, generous=False):
+# Whatever the queries compute: most have states that the others do not have, and in another order.
+PICKED = st.lists(st.lists(st.sampled_from(list(EVERY)), min_size=1, max_size=4, unique=True), min_size=3, max_size=3)
+FIRST = [list(NUMBERS)[i:] for i in range(3)]
+
+
+def queries(rows, shapes, slack, picked=FIRST, generous=False, key="k"):
     s = wr.stream(frame(rows), progress="t", slack=slack, row_num="n", name="s")
     alone = {}
     for i, (size, slide, origin) in enumerate(shapes):
         windowed = s.window(size, slide, origin=origin, using="paned").late("drop", generous=generous)
-        alone[f"q{i}"] = windowed.group_by("k").agg(**dict(list(aggregates.items())[i:]))
+        alone[f"q{i}"] = windowed.group_by(key).agg(**{name: EVERY[name] for name in picked[i]})
     return wr.together(**alone), alone
 
 
@@ -45,10 +50,14 @@ def fed(query, data, cuts, restored=True):
     return pl.concat([run.results(), *out]), run
 
 
+# Again and again the same, so that each query has many late rows of a few panes, which it merges.
+AGAIN = st.one_of(ROWS, st.tuples(ROWS, st.integers(2, 5)).map(lambda drawn: (drawn[0] * drawn[1])[:40]))
+
+
 @CHECK
-@given(ROWS, WINDOWS, st.sampled_from([0, 3, 80]), CUTS, st.booleans())
-def test_each_query_gives_what_it_gives_alone_late_rows_and_all(rows, shapes, slack, cuts, generous):
-    both, alone = queries(rows, shapes, slack, generous=generous)
+@given(AGAIN, WINDOWS, st.sampled_from([0, 3, 80]), CUTS, st.booleans(), PICKED, st.sampled_from(["k", "z"]))
+def test_each_query_gives_what_it_gives_alone_late_rows_and_all(rows, shapes, slack, cuts, generous, picked, key):
+    both, alone = queries(rows, shapes, slack, picked, generous, key)
     data = frame(rows)
     found, run = fed(both, data, cuts)
     late = 0
@@ -63,9 +72,26 @@ def test_each_query_gives_what_it_gives_alone_late_rows_and_all(rows, shapes, sl
 @settings(CHECK, max_examples=15)
 @given(ROWS, WINDOWS)
 def test_every_aggregate_over_shared_panes_to_the_end(rows, shapes):
-    both, alone = queries(rows, shapes, 80, EVERY)
+    both, alone = queries(rows, shapes, 80, [list(EVERY)[i:] for i in range(3)])
     for name, found in both.collect().items():
         compare(found, alone[name].collect(), name)
+
+
+@pytest.mark.parametrize("generous", [False, True])
+def test_a_row_late_for_the_short_window_counts_in_the_long_one(generous):
+    """Issue 11: the states of one query's late panes were put beside those of all queries."""
+    s = wr.stream(pl.DataFrame(schema={"t": pl.Int64, "k": pl.String, "x": pl.Int64}), "t", slack=0, name="s")
+    short = s.window(5).late("drop", generous=generous).group_by("k").agg(n=wr.count(), hi=wr.max("x"))
+    long = s.window(20).late("drop", generous=generous).group_by("k").agg(total=wr.sum("x"), kinds=wr.collect_set("x"))
+    run = wr.together(short=short, long=long).run()
+    for t, x in ((1, 1), (7, 2), (2, 4), (2, 4), (3, 4), (2, 4), (0, 4)):
+        run.push("s", [{"t": t, "k": "a", "x": x}])
+    assert run.counts["rows_late"] == 5
+    found = run.end().results()
+    assert found["long"].drop_nulls().to_list() == [
+        {"k": "a", "window_start": 0, "window_end": 20, "total": 23, "kinds": [1, 2, 4]}
+    ]
+    assert found["short"].drop_nulls().struct.field("n").to_list() == [1, 1]
 
 
 def test_conditions_over_results_projections_and_user_aggregates_stay_with_their_query():

@@ -17,7 +17,7 @@ CHECK = settings(deadline=None, derandomize=True, max_examples=30)
 USING = pytest.mark.parametrize("using", ["blocks", "bins", "buffering"])
 KINDS = pytest.mark.parametrize("kind", [SlidByTuple, Bins, BufferedByTuple])
 SHAPES = st.tuples(st.sampled_from([1, 6, 30]), st.sampled_from([1, 2, 5]), st.sampled_from(["rank", "row_num"]))
-PARTS = st.sampled_from([[], ["k"], ["k", "q"]])
+PARTS = st.sampled_from([[], ["k"], ["z"], ["k", "q"]])
 
 
 @USING

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from functools import cached_property
 from typing import Any
@@ -12,12 +13,12 @@ import polars as pl
 from windrow.errors import CheckpointError, QueryError, listing
 from windrow.graph.graph import Traffic
 from windrow.logical.nodes import Scan
-from windrow.operators.admit import REASON, UNPARSABLE, iso_timestamp, physical
+from windrow.operators.admit import REASON, iso_timestamp, out_of_range, physical, reach
 from windrow.operators.operator import Item, Side, State
 from windrow.planner import Plan, whole_graph
 from windrow.progress import END, Punctuation
 from windrow.sources.files import Files, Unreadable, short
-from windrow.sources.frames import to_frame
+from windrow.sources.fitting import Fitting
 
 IDENTITY = "@snapshot"  # the name of the frame that says what a snapshot is of
 FORMAT = 2
@@ -28,7 +29,8 @@ Value = int | str | date | datetime  # a point on a progressing attribute
 class LocalRun:
     """A running query. Push rows and promises in any order; take what has been released so far.
 
-    It can stop anywhere: ``snapshot()`` is all there is to know, and ``restore`` goes on from it.
+    It can stop anywhere: ``snapshot()`` is all there is to know, and ``restore`` goes on from it. A call that fails
+    inside the query (a late row under LATE ERROR, a result without a value) leaves the run unusable until then.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -39,19 +41,68 @@ class LocalRun:
         kinds = ("rows_in", "rows_bad", "rows_late", "rows_revised", "rows_out", "files_bad")
         self.counts = dict.fromkeys((*kinds, *(f"promises_{kind}" for kind in ABOUT_PROMISES)), 0)
         self.promised: int | None = None
+        self._fittings: dict[str, Fitting] = {}
+        self._failed: str | None = None  # by what, if a call failed in the middle
 
     def push(self, source: str, rows: Any) -> LocalRun:
-        """Rows of one source: dicts, Arrow, pandas or Polars."""
+        """Rows of one source: dicts, Arrow, pandas or Polars, taken whole or not at all.
+
+        They are brought to the columns that the source was declared with. A value that does not fit its column is a
+        DataError, and nothing of the batch is taken; a row whose progress value does not fit is a bad row.
+
+        >>> from windrow import stream, sum
+        >>> run = stream([{"t": 0, "x": 0}], "t", slack=0, name="s").window(5).agg(total=sum("x")).run()
+        >>> run.push("s", [{"t": 1, "x": 2.0}, {"t": "soon", "x": 4}, {"t": 7}]).results().rows()
+        [(0, 5, 2)]
+        >>> run.counts["rows_in"], run.counts["rows_bad"]
+        (3, 1)
+        """
         ports = self._ports(source)
-        scan = self.plan.scans()[ports[0]]
-        frame, misfits = to_frame(rows, scan.progress)
-        self.counts["rows_in"] += frame.height + misfits.height
-        if misfits.height:
-            marked = misfits.with_columns(pl.lit(UNPARSABLE).alias(REASON))
-            self._take([Side("bad", misfits.height, marked)])
-        for port in ports:
-            self._take(self.graph.on_batch(port, frame))
-        return self._flushed()
+        frame, misfits = self._fitting(source).fit(rows)
+        with self._whole():
+            self.counts["rows_in"] += frame.height + misfits.height
+            if misfits.height:
+                self._take([Side("bad", misfits.height, misfits)])
+            for port in ports:
+                self._take(self.graph.on_batch(port, frame))
+            self._take(self.graph.on_flush())
+        return self
+
+    def _fitting(self, source: str) -> Fitting:
+        """What rows of a source must be like."""
+        if source not in self._fittings:
+            scan = self.plan.scans()[self._ports(source)[0]]
+            given = {**scan.schema, scan.progress: pl.String()} if scan.source.parse is not None else scan.schema
+            needed = self.plan.needed()[source]
+            self._fittings[source] = Fitting(source, given, scan.progress, needed, scan.source.marker)
+        return self._fittings[source]
+
+    def _check(self) -> None:
+        if self._failed is not None:
+            raise CheckpointError(
+                f"this run failed ({self._failed}), and its state is changed by half: restore it from its last "
+                "snapshot, or start again"
+            )
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """What fails in the middle has changed some operators and not the others: nothing may build on that.
+
+        Counts, results and rows at the side are then as they were before the call.
+        """
+        self._check()
+        counts, promised = dict(self.counts), self.promised
+        lists = [self._results, *self._side.values()]
+        lengths = [len(each) for each in lists]
+        try:
+            yield
+        except BaseException as error:
+            self._failed = f"{type(error).__name__}: {error}"
+            self.counts.update(counts)
+            self.promised = promised
+            for each, length in zip(lists, lengths, strict=True):
+                del each[length:]
+            raise
 
     def read(self, source: str, files: Files) -> LocalRun:
         """The rows of all files that are there. A file that cannot be read is in ``bad_rows``, and none of its rows."""
@@ -79,23 +130,27 @@ class LocalRun:
                 f"a promise on {scan.progress} says nothing here: the windows over {source!r} are over row numbers "
                 f"({' and '.join(scan.source.row_num)}), which close as rows arrive"
             )
+        promises: dict[int, Punctuation] = {}
         for port in ports:
             scan = self.plan.scans()[port]
             dtype = scan.schema[scan.progress]
             if isinstance(at, bool):  # it is an integer in Python
                 raise QueryError(f"the promise {at!r} does not fit a column of type {dtype}")
-            given = value(at, dtype, "the promise")
-            self._take(self.graph.on_punctuation(port, Punctuation(given, _group(scan, group))))
-        return self._flushed()
+            point = value(at, dtype, "the promise")
+            if abs(point) >= reach(dtype)[0]:
+                raise QueryError(f"{out_of_range('promise', dtype)}. To say that all has come, call end()")
+            promises[port] = Punctuation(point, _group(scan, group))
+        return self._told(promises)
 
     def end(self) -> LocalRun:
         """All sources have ended: whatever is open is released."""
-        for port in range(len(self.graph.inputs)):
-            self._take(self.graph.on_punctuation(port, Punctuation(END)))
-        return self._flushed()
+        return self._told(dict.fromkeys(range(len(self.graph.inputs)), Punctuation(END)))
 
-    def _flushed(self) -> LocalRun:
-        self._take(self.graph.on_flush())
+    def _told(self, promises: Mapping[int, Punctuation]) -> LocalRun:
+        with self._whole():
+            for port, promise in promises.items():
+                self._take(self.graph.on_punctuation(port, promise))
+            self._take(self.graph.on_flush())
         return self
 
     def results(self) -> pl.DataFrame:
@@ -118,6 +173,8 @@ class LocalRun:
         return pl.concat([empty, *self._side["late"]], how="diagonal_relaxed")
 
     def snapshot(self) -> State:
+        """All that is needed to go on. A run that failed has nothing to go on from."""
+        self._check()
         return {IDENTITY: self._identity, **self.graph.snapshot()}
 
     def restore(self, state: Mapping[str, pl.DataFrame]) -> LocalRun:
@@ -130,6 +187,7 @@ class LocalRun:
             both = zip(now.columns, before.row(0), now.row(0), strict=True)
             differ = [f"  {what}: {then} in the snapshot, {here} now" for what, then, here in both if then != here]
             raise CheckpointError("\n".join(["this snapshot is of another query. What differs:", *differ]))
+        self.graph, self._failed = whole_graph(self.plan), None  # nothing that a run before left may stay
         self.graph.restore(chunks)
         return self
 

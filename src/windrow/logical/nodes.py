@@ -227,8 +227,9 @@ class WindowAggregate(_Progressing):
 
     @property
     def bound(self) -> pl.DataType:
-        """The type of a window's bounds."""
-        return pl.Int64() if self.by_rows else self.input.schema[self.attribute]
+        """The type of a window's bounds: of integers the widest one, as a bound can lie beyond a narrow type."""
+        dtype = self.input.schema[self.attribute]
+        return pl.Int64() if dtype.is_integer() else dtype
 
     @cached_property
     def schema(self) -> dict[str, pl.DataType]:

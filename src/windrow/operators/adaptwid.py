@@ -11,6 +11,7 @@ from windrow.aggregates import ROWS, Partials
 from windrow.aggregates.parts import Fold
 from windrow.operators.bucket import FIRST, LAST
 from windrow.operators.chunks import CHUNK, Chunks
+from windrow.operators.keyed import matched
 from windrow.operators.operator import PROGRESS, WID, Batch, Item
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.ranges import windows_of
@@ -169,7 +170,7 @@ class AdaptWid(Wid):
         by, columns = [*self.keys], [WID, *self.keys, ROWS]
         here = released.lazy().select(columns)
         if by:
-            here = here.join(groups.select(by), on=by, how="semi", nulls_equal=True)
+            here = matched(here, groups.select(by), by, "semi")
         full = pl.concat([groups.select(columns), here]).group_by(WID, *by).agg(pl.col(ROWS).sum())
         most = pl.col(ROWS).max()
         eager = (full.group_by(by).agg(most) if by else full.select(most)).collect()

@@ -9,16 +9,19 @@ from typing import Any
 import polars as pl
 
 from windrow.operators.operator import PROGRESS, Batch, Item, Side, Stateless
-from windrow.progress import Punctuation
+from windrow.progress import FARTHEST, Punctuation
 
 REASON = "reason"
-NULL_PROGRESS = "the progress value is NULL"
+NULL = "the {} is NULL"
+NULL_PROGRESS = NULL.format("progress value")
 ISO_ZONED = ("%+", "%Y-%m-%dT%H:%M:%S%.f%z")
 ISO_BARE = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M")
 UNPARSABLE = "the progress value cannot be parsed"
+OUT_OF_RANGE = "the {} is out of range: it must be between -2^{} and 2^{}{}"
 FUTURE = "@future"
 VAGUE = "the marker names only a part of a group"
 UNREADABLE = "the marker cannot be read as a value of type {}"
+ABOUT = "the marker is about {} of type {}, and it is of type {}"
 MARK = "@mark"
 
 
@@ -30,6 +33,29 @@ def physical(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     if isinstance(dtype, pl.Datetime):
         return column.dt.cast_time_unit("us").to_physical().cast(pl.Int64)
     return column.to_physical().cast(pl.Int64, strict=False)
+
+
+def reach(dtype: pl.DataType) -> tuple[int, int, str]:
+    """How far progress values of a type can be from zero, that as a power of 2, and the unit in words.
+
+    Bounds of windows lie around them, and must have room in 64 bits, or of a date in 32.
+    """
+    if dtype == pl.Date:
+        return 1 << 30, 30, " days from 1970"
+    power = FARTHEST.bit_length() - 1
+    return FARTHEST, power, " microseconds from 1970" if isinstance(dtype, pl.Datetime) else ""
+
+
+def within(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    """Whether a progress value, as an integer, is one that can be worked with. Of NULL nothing is said."""
+    most = reach(dtype)[0]
+    return value.is_between(-most, most, closed="none")
+
+
+def out_of_range(what: str, dtype: pl.DataType) -> str:
+    """Why a value that is not is bad."""
+    _, power, unit = reach(dtype)
+    return OUT_OF_RANGE.format(what, power, power, unit)
 
 
 def iso_timestamp(text: pl.Expr) -> pl.Expr:
@@ -46,6 +72,16 @@ def iso_timestamp(text: pl.Expr) -> pl.Expr:
     bare = [joined.str.to_datetime(f, time_unit="us", strict=False).dt.replace_time_zone("UTC") for f in ISO_BARE]
     day = joined.str.to_date("%Y-%m-%d", strict=False).cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
     return pl.coalesce(*zoned, *bare, day)
+
+
+def parsed(text: pl.Expr, parse: str | None) -> pl.Expr:
+    """Progress values as a source declares that they are to be read; NULL where that fails."""
+    if parse is None:
+        return text
+    if parse == "iso8601":
+        return iso_timestamp(text)
+    found = text.str.to_datetime(parse, time_unit="us", strict=False)
+    return found.dt.convert_time_zone("UTC") if "%z" in parse else found.dt.replace_time_zone("UTC")
 
 
 def marker_value(marker: str, kind: pl.DataType, dtype: pl.DataType) -> pl.Expr:
@@ -71,6 +107,11 @@ def _alike(kind: pl.DataType, dtype: pl.DataType) -> bool:
     return kind in (dtype, pl.Null()) or integers or (isinstance(kind, pl.Datetime) and isinstance(dtype, pl.Datetime))
 
 
+def foreign(column: str, value: Any, dtype: pl.DataType) -> str:
+    """Why a marker is bad that has a value of another type in a column."""
+    return ABOUT.format(column, pl.Series([value], strict=False).dtype, dtype)
+
+
 @dataclass(frozen=True)
 class Ahead:
     """How far a progress value can be ahead of when its row arrived: what is further ahead is a clock gone wrong.
@@ -85,7 +126,7 @@ class Ahead:
 
     def exceeded(self) -> pl.Expr:
         """Whether a row is too far ahead. One without an arrival could be: to let it in would close everything."""
-        ahead = pl.col(PROGRESS) - physical(pl.col(self.arrival), self.dtype) > self.most
+        ahead = pl.col(PROGRESS) - self.most > physical(pl.col(self.arrival), self.dtype)
         return (ahead | pl.col(self.arrival).is_null()).fill_null(False)
 
     def reason(self) -> pl.Expr:
@@ -114,6 +155,7 @@ class Admit(Stateless):
         skew: int = 0,
         ahead: Ahead | None = None,
         marker_types: Sequence[pl.DataType] = (),
+        called: str = "progress value",
     ) -> None:
         self.progress = progress
         self.dtype = dtype
@@ -124,6 +166,7 @@ class Admit(Stateless):
         self.marker_types = tuple(marker_types)  # of these columns
         self.skew = skew  # how much older than a marker rows after it can be
         self.ahead = ahead
+        self.called = called  # what reasons call it: windows of rows progress on row numbers
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         promises: list[Item] = []
@@ -134,7 +177,8 @@ class Admit(Stateless):
             batch = batch.filter(pl.col(self.marker).is_null()).drop(self.marker)
         read = batch.with_columns(self._parsed().alias(self.progress))
         read = read.with_columns(physical(pl.col(self.progress), self.dtype).alias(PROGRESS))
-        missing = read[PROGRESS].is_null()
+        good = read.select(within(pl.col(PROGRESS), self.dtype)).to_series()
+        missing = ~good.fill_null(False)
         if self.ahead is not None:
             future = read.select(self.ahead.exceeded().alias(FUTURE)).to_series()
             missing, batch = missing | future, batch.with_columns(future)
@@ -142,39 +186,42 @@ class Admit(Stateless):
             missing = missing | read[column].is_null()
         if not missing.any():
             return [read, *promises]
-        why: Any = pl.when(pl.col(self.progress).is_null()).then(pl.lit(NULL_PROGRESS))
-        if self.ahead is not None:
-            why = why.when(FUTURE).then(self.ahead.reason())
+        why: Any = pl.when(pl.col(self.progress).is_null()).then(pl.lit(NULL.format(self.called)))
         if self.parse is not None:
             why = why.when(self._parsed().is_null()).then(pl.lit(UNPARSABLE))
+        why = why.when(~good.fill_null(False)).then(pl.lit(out_of_range(self.called, self.dtype)))
+        if self.ahead is not None:
+            why = why.when(FUTURE).then(self.ahead.reason())
         for column in self.needs:
-            why = why.when(pl.col(column).is_null()).then(pl.lit(f"the row number {column} is NULL"))
-        why = why.otherwise(pl.lit(UNPARSABLE))
-        bad = batch.filter(missing).with_columns(why.alias(REASON)).drop(FUTURE, strict=False)
+            why = why.when(pl.col(column).is_null()).then(pl.lit(NULL.format(f"row number {column}")))
+        why = why.otherwise(pl.lit(None, pl.String))
+        bad = batch.with_columns(why.alias(REASON)).filter(missing).drop(FUTURE, strict=False)
         return [read.filter(~missing), Side("bad", bad.height, bad), *promises]
 
     def _marked(self, markers: Batch) -> list[Item]:
         """What markers promise, and those that promise nothing: bad ones, and those that say less than one before."""
         assert self.marker is not None
-        at = markers.select(marker_value(self.marker, markers.schema[self.marker], self.dtype) - self.skew).to_series()
-        why = markers.select(self._unfit(markers.schema, pl.lit(at).is_null())).to_series()
+        at = markers.select(marker_value(self.marker, markers.schema[self.marker], self.dtype)).to_series()
+        fits = markers.select(within(pl.lit(at), self.dtype)).to_series()
+        why = markers.select(self._unfit(markers.schema, at.is_null(), ~fits.fill_null(True))).to_series()
         items: list[Item] = []
         if why.is_not_null().any():
             bad = markers.with_columns(why.alias(REASON)).filter(why.is_not_null())
             items.append(Side("bad", bad.height, bad))
-        read = markers.select(*self.marker_by, at.alias(MARK)).filter(why.is_null())
+        read = markers.select(*self.marker_by, at.alias(MARK) - self.skew).filter(why.is_null())
         back = read.select(self._backwards()).to_series()
         if back.any():
             items.append(Side("ignored", int(back.sum())))
         return [*items, *self._promises(read.filter(~back))]
 
-    def _unfit(self, schema: pl.Schema, unreadable: pl.Expr) -> pl.Expr:
+    def _unfit(self, schema: pl.Schema, unreadable: pl.Series, far: pl.Series) -> pl.Expr:
         """Why a marker is bad, or NULL."""
         why: Any = pl.when(unreadable).then(pl.lit(UNREADABLE.format(self.dtype)))
+        why = why.when(far).then(pl.lit(out_of_range("marker", self.dtype)))
         named = [pl.col(c).is_not_null() for c in self.marker_by]
         for column, dtype in zip(self.marker_by, self.marker_types, strict=False):
             if not _alike(schema[column], dtype):
-                told = f"the marker is about {column} of type {schema[column]}, and it is of type {dtype}"
+                told = ABOUT.format(column, schema[column], dtype)
                 why = why.when(pl.col(column).is_not_null()).then(pl.lit(told))
         if len(named) > 1:  # what it promises about whom is not clear
             why = why.when(pl.any_horizontal(named) & ~pl.all_horizontal(named)).then(pl.lit(VAGUE))
@@ -206,13 +253,7 @@ class Admit(Stateless):
         return found
 
     def _parsed(self) -> pl.Expr:
-        column = pl.col(self.progress)
-        if self.parse is None:
-            return column
-        if self.parse == "iso8601":
-            return iso_timestamp(column)
-        parsed = column.str.to_datetime(self.parse, time_unit="us", strict=False)
-        return parsed.dt.convert_time_zone("UTC") if "%z" in self.parse else parsed.dt.replace_time_zone("UTC")
+        return parsed(pl.col(self.progress), self.parse)
 
 
 class Unmarked(Stateless):

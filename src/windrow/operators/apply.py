@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from windrow.errors import ResultError
-from windrow.operators.admit import REASON, physical
+from windrow.operators.admit import REASON, out_of_range, physical, within
 from windrow.operators.operator import PROGRESS, Batch, Item, Rolling, Side
 from windrow.operators.retime import transformed
 from windrow.progress import Punctuation
@@ -69,6 +69,10 @@ class Apply(Rolling):
         if self.progress is not None:
             empty = values.is_null().arg_true().to_list()
             reasons |= {row: f"{self.function.name} gave no progress value" for row in empty if row not in reasons}
+            returns = self.function.returns
+            fits = values.to_frame("t").select(within(physical(pl.col("t"), returns), returns).fill_null(False))
+            far = (~fits.to_series()).arg_true().to_list()
+            reasons |= {row: out_of_range("progress value", returns) for row in far if row not in reasons}
         if not reasons:
             return [self._with(batch, values)]
         mask = np.ones(batch.height, bool)

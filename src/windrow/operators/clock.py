@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
+from windrow.errors import ResultError
 from windrow.operators.operator import PROGRESS, Batch, Item, Rolling
 from windrow.progress import END, START, Punctuation
 from windrow.windows.tuples import Ints
@@ -31,6 +32,8 @@ class Bounds:
         """Integers, or wall-clock microseconds if there is a zone, as values of the attribute."""
         physical = pl.Series(name, values, dtype=pl.Int64)
         if self.dtype == pl.Date:
+            if len(values) and max(-int(values.min()), int(values.max())) >= 1 << 31:
+                raise ResultError("the bound of a window is beyond the last date that there is: the window is too long")
             return physical.cast(pl.Int32).cast(self.dtype)
         return from_wall_clock(physical, self.zone) if self.zone is not None else physical.cast(self.dtype)
 

@@ -7,29 +7,31 @@ from collections.abc import Sequence
 import polars as pl
 
 from windrow.operators.operator import PROGRESS, Batch, Item, State, Stateless
-from windrow.operators.punctual import Punctual
+from windrow.operators.punctual import TIMES, Punctual
 from windrow.progress import END, Punctuation
 
 SEEN = "@seen"
 
 
 class Unique(Stateless):
-    """Each row of a batch once: what can be done before an exchange.
+    """Each row of a batch once, and how often it was there: what can be done before an exchange.
 
     >>> Unique(["x"]).on_batch(0, pl.DataFrame({"x": [1, 1, 2]}))[0].rows()
-    [(1,), (2,)]
+    [(1, 2), (2, 1)]
     """
 
     def __init__(self, columns: Sequence[str]) -> None:
         self.columns = tuple(columns)
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        return [batch.unique(self.columns, keep="first", maintain_order=True)]
+        times = pl.len().cast(pl.Int64).alias(TIMES)
+        return [batch.group_by(*self.columns, maintain_order=True).agg(times)]
 
 
 class DupElim(Punctual):
     """Order-agnostic (Li 8.2): rows pass at once. A row that equals another has the same progress value, so what a
-    promise has passed can be forgotten; a row below it is late, as nothing tells any more whether it was there.
+    promise has passed can be forgotten; a row below it is late, as nothing tells any more whether it was there. Of
+    rows that Unique has put together each is late.
 
     >>> once = DupElim(["@t", "x"])
     >>> [once.on_batch(0, pl.DataFrame({"@t": [1, 1], "x": x}))[0].height for x in ([7, 7], [7, 8])]
@@ -42,6 +44,7 @@ class DupElim(Punctual):
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         rows, sides = self.in_time(batch)
+        rows = rows.drop(TIMES, strict=False)
         if not rows.height:
             return [rows, *sides]
         at = rows[PROGRESS]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
+from windrow.operators.keyed import matched
 from windrow.operators.operator import Batch, State
 from windrow.windows.tuples import Bools, Ints
 
@@ -84,14 +85,14 @@ class KeyWords:
     # -- numbers for texts -----------------------------------------------------------------------------------------
     def _numbers_of(self, key: str, column: pl.Series) -> Ints:
         given = pl.DataFrame({VALUE: column})
-        codes = given.join(self.known[key], on=VALUE, how="left", maintain_order="left")[CODE]
+        codes = matched(given, self.known[key], [VALUE], "left")[CODE]
         if codes.null_count() > column.null_count():
             fresh = given.filter(codes.is_null() & column.is_not_null()).unique(maintain_order=True)
             # Only an entry needs its number; a forgotten one may be given again.
             first = int(self.known[key][CODE].to_numpy().max(initial=0)) + 1
             numbers = pl.Series(CODE, np.arange(first, first + fresh.height))
             self.known[key] = pl.concat([self.known[key], fresh.with_columns(numbers)])
-            codes = given.join(self.known[key], on=VALUE, how="left", maintain_order="left")[CODE]
+            codes = matched(given, self.known[key], [VALUE], "left")[CODE]
         return codes.fill_null(0).to_numpy()
 
     def _texts(self, key: str, codes: Ints, nulls: Bools) -> pl.Series:

@@ -9,6 +9,7 @@ import polars as pl
 
 from windrow.aggregates import Partials
 from windrow.operators.chunks import CHUNK, Chunks
+from windrow.operators.keyed import matched
 from windrow.operators.levels import CLOSED, FROM, NOBODY, Named
 from windrow.operators.operator import PANE, Batch, Item
 from windrow.operators.options import PLAIN, Options
@@ -90,12 +91,12 @@ class Running(Released):
         fresh = []
         for chunk in [c for c in sorted(self.chunks.stacks) if c < last]:
             slices = pl.concat(self.chunks.stacks[chunk])
-            promised = slices.select(by).join(news, on=by, how="left", nulls_equal=True, maintain_order="left")[CLOSED]
+            promised = matched(slices.select(by), news, by, "left")[CLOSED]
             due = promised.fill_null(START) > chunk
             if due.any():
                 fresh.append(slices.filter(due))
                 self.chunks.replace(chunk, self.chunks.combine(slices.filter(~due)))
-        settled = [f.join(news, on=by, how="semi", nulls_equal=True) for f in self.totals.below(1)]
+        settled = [matched(f, news, by, "semi") for f in self.totals.below(1)]
         items: list[Item] = [*self._windows([f for f in settled if f.height], fresh, START, last, news)]
         if fresh:
             self._settle(pl.concat(fresh))
@@ -129,7 +130,7 @@ class Running(Released):
     def _spans(self, groups: Batch, first: int, last: int, news: Batch | None) -> tuple[Ints, Ints]:
         """From which window to which each group has results."""
         if news is not None:
-            own = groups.join(news, on=list(self.levels.by), how="left", nulls_equal=True, maintain_order="left")
+            own = matched(groups, news, list(self.levels.by), "left")
             return own[FROM].to_numpy(), own[CLOSED].to_numpy()
         return self.closed_of(groups, first), np.full(groups.height, last)
 

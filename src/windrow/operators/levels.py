@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from windrow.operators.chunks import CHUNK, Chunks
+from windrow.operators.keyed import matched
 from windrow.operators.operator import Batch, Side
 from windrow.progress import START, Punctuation
 
@@ -89,7 +90,7 @@ class Levels:
             return pl.repeat(low, frame.height, dtype=pl.Int64, eager=True)
         told = self._furthest(pl.concat(known))
         named, by = frame.select(*self.by), list(self.by)
-        levels = named.join(told, on=by, how="left", nulls_equal=True, maintain_order="left")[CLOSED]
+        levels = matched(named, told, by, "left")[CLOSED]
         return levels.fill_null(START).clip(lower_bound=low)
 
     def unmatched(self, news: Batch, held: Iterable[Batch]) -> list[Side]:
@@ -97,7 +98,7 @@ class Levels:
         if not self.counted:
             return []
         known = [frame.select(*self.by) for frame in held]
-        nobody = news.join(pl.concat(known), on=list(self.by), how="anti", nulls_equal=True) if known else news
+        nobody = matched(news, pl.concat(known), list(self.by), "anti") if known else news
         return [Side("unmatched", nobody.height)] if nobody.height else []
 
     def forget(self, low: int) -> None:

@@ -10,6 +10,7 @@ import polars as pl
 from windrow.aggregates import ROWS
 from windrow.aggregates.parts import Array, NumberPart
 from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW, Chunks
+from windrow.operators.keyed import matched
 from windrow.operators.levels import CLOSED, FROM
 from windrow.operators.operator import PANE, WID, Batch, Item, Side
 from windrow.operators.panes import pane_length
@@ -173,7 +174,7 @@ class Paned(SlidingAggregate):
             return []
         items: list[Item] = []
         for states in self._states(int(wids.min()), int(wids.max()) + 1):
-            states = self.whole(states.join(pairs, on=[WID, *self.keys], how="semi", nulls_equal=True))
+            states = self.whole(matched(states, pairs, [WID, *self.keys], "semi"))
             stamped = self.versions.stamp(states, "revised", 1, changed_only=False)
             self.versions.record(stamped)
             items += [self.results(stamped)] if stamped.height else []
@@ -211,7 +212,7 @@ class Paned(SlidingAggregate):
         groups = self._seen()
         if groups is None:
             return []
-        groups = groups.join(news, on=list(self.levels.by), how="inner", nulls_equal=True)
+        groups = matched(groups, news, list(self.levels.by), "inner")
         limit = LIMIT // self.step
         first = np.maximum(groups[FIRST].to_numpy(), groups[FROM].to_numpy())
         return self._empty(groups, first, groups[CLOSED].to_numpy().clip(max=limit), there)
@@ -228,7 +229,7 @@ class Paned(SlidingAggregate):
         if known:
             ends = self.bounds.column("window_end", self.ends(wids))
             by = [*self.keys, "window_end"]
-            every = every.with_columns(ends).join(pl.concat(known), on=by, how="anti", nulls_equal=True)
+            every = matched(every.with_columns(ends), pl.concat(known), by, "anti")
             every = every.drop("window_end")
         return self._released(self.aggregates.empty(every)) if every.height else []
 
@@ -240,10 +241,10 @@ class Paned(SlidingAggregate):
         items: list[Item] = []
         if frames:
             by = list(self.levels.by)
-            panes = pl.concat(frames).join(news.select(by), on=by, how="semi", nulls_equal=True)
+            panes = matched(pl.concat(frames), news.select(by), by, "semi")
             needed = panes.filter(pl.col(PANE) < end, pl.col(PANE) >= self._first_pane(first))
             for states in self._windows(needed, first, last) if needed.height else ():
-                own = states.join(news, on=by, how="left", nulls_equal=True, maintain_order="left")
+                own = matched(states, news, by, "left")
                 own = own.filter(pl.col(WID) >= pl.col(FROM), pl.col(WID) < pl.col(CLOSED)).drop(FROM, CLOSED)
                 items += self._released(own)
             self.marks["dead"] += int(self._dead(panes).sum())

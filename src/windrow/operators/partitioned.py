@@ -9,11 +9,12 @@ import polars as pl
 
 from windrow.aggregates import ROWS, Partials
 from windrow.operators.chunks import CHUNK, Chunks
+from windrow.operators.keyed import matched
 from windrow.operators.meld import promises_frame, promises_of
 from windrow.operators.operator import PANE, PROGRESS, WID, Batch, Changes, Item, State
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.ranges import merged, windows_of
-from windrow.operators.released import WINDOW_END, Released, locating
+from windrow.operators.released import WINDOW_END, Released, locating, numbered
 from windrow.operators.sourced import below
 from windrow.progress import END, Promises, Punctuation
 from windrow.windows import Partitioned
@@ -86,7 +87,7 @@ class PartitionedRows(Released):
         self.waiting.replace(0, rows.filter(~ready))
         rows = rows.filter(ready)
         if self.counts.stacks:
-            rows = rows.join(self._known(), on=self.parts, how="left", nulls_equal=True)
+            rows = matched(rows, self._known(), self.parts, "left")
         else:
             rows = rows.with_columns(pl.lit(None, pl.Int64).alias(COUNT))
         rows = rows.with_columns(pl.col(COUNT).fill_null(0).alias(BEFORE)).sort(PROGRESS, *_sortable(rows))
@@ -113,7 +114,7 @@ class PartitionedRows(Released):
             every = self._known()
             before = pl.col(COUNT) if fresh is None else pl.col(BEFORE).fill_null(pl.col(COUNT))
             if fresh is not None:
-                every = every.join(counts.drop(COUNT), on=self.parts, how="left", nulls_equal=True)
+                every = matched(every, counts.drop(COUNT), self.parts, "left")
             counts = every.with_columns(before.alias(BEFORE))
         return self._windows(counts, ended)
 
@@ -125,11 +126,10 @@ class PartitionedRows(Released):
         frames = self.chunks.below(1)
         if not spans.height or not frames:
             return []
-        panes = pl.concat([f.join(spans, on=self.parts, how="inner", nulls_equal=True) for f in frames])
+        panes = pl.concat([matched(f, spans, self.parts, "inner") for f in frames])
         bounds = panes.group_by(PANE, *self.keys).agg(pl.col("@from", "@to").first())
-        panes = self._combined(panes, (PANE, *self.keys)).join(bounds, on=[PANE, *self.keys], nulls_equal=True)
-        groups = panes.select(self.keys).unique(maintain_order=True).with_row_index("@group")
-        panes = panes.join(groups, on=list(self.keys), nulls_equal=True).sort("@group", PANE)
+        panes = matched(self._combined(panes, (PANE, *self.keys)), bounds, [PANE, *self.keys], "inner")
+        panes = numbered(panes, self.keys).sort("@group", PANE)
         pane, group = panes[PANE].to_numpy(), panes["@group"].to_numpy().astype(np.int64)
         low, high = panes["@from"].to_numpy(), panes["@to"].to_numpy()
         first = np.clip(pane // self.step, low, high)
@@ -151,7 +151,7 @@ class PartitionedRows(Released):
         known = self._known()
         next_wid = pl.col(COUNT) // self.window.slide
         needed = ((next_wid + 1) * self.step - self.length).alias("@needed")
-        live = frame.join(known.select(*self.parts, needed), on=self.parts, how="left", nulls_equal=True)
+        live = matched(frame, known.select(*self.parts, needed), self.parts, "left")
         wanted = pl.col("@needed").is_null() | (pl.col(PANE) >= pl.col("@needed"))
         return self._combined(live.filter(wanted), (PANE, *self.keys))
 

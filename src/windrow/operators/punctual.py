@@ -10,6 +10,8 @@ from windrow.operators.released import LATE_BY, LATE_ROWS
 from windrow.operators.runs import Runs
 from windrow.progress import START
 
+TIMES = "@times"  # how many equal rows a row stands for, where they were put together
+
 
 class Punctual:
     """Rows in runs, the promise for everyone, and the policy for rows that break it: "drop" or "error"."""
@@ -26,19 +28,21 @@ class Punctual:
         if not late.any():
             return batch, []
         rows = batch.filter(late)
+        together = TIMES in batch.columns
+        times, count = (pl.col(TIMES), int(rows[TIMES].sum())) if together else (pl.lit(1, pl.Int64), rows.height)
         if self.late == "error":
             first = {name: value for name, value in rows.row(0, named=True).items() if not name.startswith("@")}
             raise LateError(
-                f"{rows.height} rows came after a promise that no more would come below {self.promised}, the first is "
+                f"{count} rows came after a promise that no more would come below {self.promised}, the first is "
                 f"{self.promised - int(rows[PROGRESS][0])} late{f': {first}' if first else ''}. Give the source more "
                 "slack, or choose the policy drop"
             )
         known = rows.select(
             pl.exclude("^@.*$"),
             (self.promised - pl.col(PROGRESS)).alias(LATE_BY),
-            pl.lit(1, pl.Int64).alias(LATE_ROWS),
+            times.alias(LATE_ROWS),
         )
-        return batch.filter(~late), [Side("late", rows.height, known)]
+        return batch.filter(~late), [Side("late", count, known)]
 
     def on_flush(self) -> list[Item]:
         return []

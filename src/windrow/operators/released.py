@@ -27,7 +27,7 @@ WINDOWS, LATE_BY, LATE_ROWS = (
     "rows",
 )  # of a late record: how many windows, how late, how many rows
 MOST_AT_ONCE = 20_000_000  # results of one promise where windows need no rows to have one
-LIMIT = 1 << 62  # START and END times a window's step leave 64 bits; nothing real is beyond this
+LIMIT = 13 << 59  # START and END times a window's step leave 64 bits; no value less its origin is beyond this
 
 
 def clipped(value: int) -> int:

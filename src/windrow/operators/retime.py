@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from windrow.operators.admit import NULL_PROGRESS, REASON, physical
+from windrow.operators.admit import NULL_PROGRESS, REASON, out_of_range, physical, reach, within
 from windrow.operators.clock import Bounds
 from windrow.operators.operator import PROGRESS, Batch, Item, Rolling, Side
-from windrow.progress import END, Punctuation
+from windrow.progress import END, START, Punctuation
 
 
 class Retime(Rolling):
@@ -26,15 +26,19 @@ class Retime(Rolling):
         super().__init__()
         self.attribute = attribute
         self.dtype = dtype
+        self.becomes = becomes
+        self.expression = expression
         self.at = physical(expression.alias(PROGRESS), becomes)
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         found = batch.with_columns(self.at)
-        missing = found[PROGRESS].is_null()
-        if not missing.any():
+        good = found.select(within(pl.col(PROGRESS), self.becomes).fill_null(False)).to_series()
+        if good.all():
             return [found]
-        bad = batch.filter(missing).select(pl.exclude("^@.*$")).with_columns(pl.lit(NULL_PROGRESS).alias(REASON))
-        return [found.filter(~missing), Side("bad", bad.height, bad)]
+        far = pl.lit(out_of_range("progress value", self.becomes))
+        why = pl.when(self.expression.is_null()).then(pl.lit(NULL_PROGRESS)).otherwise(far)
+        bad = batch.with_columns(why.alias(REASON)).filter(~good).select(pl.exclude("^@.*$"))
+        return [found.filter(good), Side("bad", bad.height, bad)]
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         found = transformed(promise, self.attribute, self.dtype, lambda at: at.select(self.at).item())
@@ -44,11 +48,26 @@ class Retime(Rolling):
 def transformed(
     promise: Punctuation, name: str, dtype: pl.DataType, of: Callable[[Batch], int | None]
 ) -> Punctuation | None:
-    """What a promise about an attribute says about a function of it; None if the function has no value there."""
+    """What a promise about an attribute says about a function of it; None if the function has no value there.
+
+    No value of the attribute is below the least that its type has: a promise that is says no less about that.
+    """
+    least, greatest = _limits(dtype)
 
     def found(value: int) -> int | None:
-        return of(Bounds(dtype).column(name, np.array([value])).to_frame())
+        return of(Bounds(dtype).column(name, np.array([min(max(value, least), greatest)])).to_frame())
 
     reached = None if promise.reached is None else found(promise.reached)
-    value = END if promise.value == END else found(promise.value)
+    if promise.value == START:
+        return None
+    value = END if promise.value > greatest else found(promise.value)
     return None if value is None else Punctuation(value, promise.group, reached=reached)
+
+
+def _limits(dtype: pl.DataType) -> tuple[int, int]:
+    """The least and the greatest value that a progressing attribute of a type can have."""
+    most = reach(dtype)[0] - 1
+    if not dtype.is_integer():
+        return -most, most
+    least, greatest = (int(pl.select(end).item()) for end in (dtype.min(), dtype.max()))  # type: ignore[attr-defined]
+    return max(least, -most), min(greatest, most)

@@ -12,6 +12,7 @@ import polars as pl
 from windrow.aggregates import ROWS, Partials
 from windrow.aggregates.parts import Fold
 from windrow.operators.chunks import CHUNK, Chunks
+from windrow.operators.keyed import matched
 from windrow.operators.levels import NOBODY, Named
 from windrow.operators.operator import PROGRESS, Batch, Item
 from windrow.operators.options import PLAIN, Options
@@ -136,7 +137,7 @@ class RowWindows(Released, ABC):
         if total is None:
             instants = instants.with_columns(pl.lit(0, pl.Int64).alias(TOTAL))
         elif self.parts:
-            instants = instants.join(total, on=list(self.parts), how="left", nulls_equal=True, maintain_order="left")
+            instants = matched(instants, total, self.parts, "left")
         else:
             instants = instants.with_columns(pl.lit(total[TOTAL][0]).alias(TOTAL))
         upto = pl.col(ROWS).cum_sum()

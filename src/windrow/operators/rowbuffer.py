@@ -10,6 +10,7 @@ import polars as pl
 from windrow.aggregates import Partials
 from windrow.operators.bucket import FIRST, LAST
 from windrow.operators.chunks import CHUNK, CHUNKS_PER_WINDOW, Chunks
+from windrow.operators.keyed import matched
 from windrow.operators.operator import PROGRESS, WID, Batch
 from windrow.operators.ranges import windows_of
 from windrow.operators.released import clipped, spread
@@ -140,10 +141,10 @@ def split(frame: Batch, groups: Batch, by: Sequence[str]) -> tuple[Batch, Batch]
     """The rows of some groups, and all others. Without keys all rows are of the same group."""
     if not by or not groups.height:
         return (frame, frame.clear()) if groups.height else (frame.clear(), frame)
-    inside = frame.join(groups, on=list(by), how="semi", nulls_equal=True)
+    inside = matched(frame, groups, by, "semi")
     if inside.height in (0, frame.height):
         return (inside, frame) if not inside.height else (frame, frame.clear())
-    return inside, frame.join(groups, on=list(by), how="anti", nulls_equal=True)
+    return inside, matched(frame, groups, by, "anti")
 
 
 def among(frame: Batch, groups: Batch, by: Sequence[str]) -> pl.Series:
@@ -152,7 +153,7 @@ def among(frame: Batch, groups: Batch, by: Sequence[str]) -> pl.Series:
         return pl.repeat(groups.height > 0, frame.height, dtype=pl.Boolean, eager=True)
     rows = frame.select(by).with_row_index(N)
     mask = np.zeros(frame.height, bool)
-    mask[rows.join(groups, on=list(by), how="semi", nulls_equal=True)[N].to_numpy()] = True
+    mask[matched(rows, groups, list(by), "semi")[N].to_numpy()] = True
     return pl.Series(mask)
 
 

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from windrow.errors import ResultError
-from windrow.operators.admit import physical
+from windrow.errors import DataError, ResultError
+from windrow.operators.admit import physical, reach
 from windrow.operators.clock import Bounds
 from windrow.operators.operator import PROGRESS, Batch, State
-from windrow.progress import START, Punctuation
+from windrow.progress import END, FARTHEST, START, Punctuation
 
 NUMBER, COUNT, TOP, BUCKET, PART = "@number", "@count", "@top", "@bucket", "@part"
 
@@ -57,7 +57,9 @@ class Rule(ABC):
 class RowSlack(Rule):
     """No row comes more than ``rows`` rows after one with a greater value: what lies further back is settled.
 
-    ``number``: the column that numbers the rows by arrival; without one it is the order in which they are pushed.
+    ``number``: the column that numbers the rows by arrival; without one it is the order in which they are pushed. It
+    is rows that are counted: numbers may be missing, as in a Kafka topic that is compacted. A number that comes twice
+    among the last ``rows`` rows is an error.
 
     >>> rule = RowSlack(1)
     >>> memory, promised = rule.promise({}, rule.evidence(pl.DataFrame({"@t": [5, 9, 7]})))
@@ -82,33 +84,68 @@ class RowSlack(Rule):
         return "slack in rows needs to know in which order rows arrive: name the column that numbers them, row_num=.."
 
     def evidence(self, batch: Batch) -> Batch:
+        """Steps, whose count is 0, and the numbers of the last rows as ranges, which have no progress value."""
         number = pl.col(self.number) if self.number is not None else pl.int_range(pl.len())
-        seen = batch.select(number.cast(pl.Int64).alias(NUMBER), PROGRESS).drop_nulls()
-        return self._steps(seen).with_columns(pl.lit(batch.height, pl.Int64).alias(COUNT))
+        seen = batch.select(number.cast(pl.Int64, strict=False).alias(NUMBER), PROGRESS).drop_nulls()
+        first = pl.DataFrame({NUMBER: seen[NUMBER], COUNT: np.ones(seen.height, np.int64)})
+        ranges = self._last(first)
+        steps = self._steps(seen, ranges).with_columns(pl.lit(0, pl.Int64).alias(COUNT))
+        return pl.concat([steps, ranges.select(NUMBER, pl.lit(None, pl.Int64).alias(PROGRESS), COUNT)])
 
-    def _steps(self, seen: Batch) -> Batch:
+    def _last(self, ranges: Batch) -> Batch:
+        """Ranges of numbers put together, and of them what the last rows have: all that can tell what is settled."""
+        ranges = ranges.sort(NUMBER)
+        first, count = ranges[NUMBER].to_numpy(), ranges[COUNT].to_numpy()
+        end = first + count
+        if (twice := first[1:] < end[:-1]).any():
+            raise DataError(
+                f"the row number {self.number}={first[1:][twice][0]} came twice, and slack in rows counts rows by it: "
+                "it must number all rows of the stream, as the offsets of a Kafka topic with one partition do"
+            )
+        heads = np.flatnonzero(np.append(True, first[1:] != end[:-1])) if len(first) else first
+        first, count = first[heads], np.add.reduceat(count, heads) if len(heads) else count
+        over = np.clip(
+            np.cumsum(count[::-1])[::-1] - max(self.rows, 1), 0, count
+        )  # of each range, what is too far back
+        kept = count > over
+        return pl.DataFrame({NUMBER: (first + over)[kept], COUNT: (count - over)[kept]})
+
+    def _settled(self, ranges: Batch) -> int:
+        """Rows with numbers below this have enough rows behind them."""
+        if not self.rows:
+            return END
+        enough = ranges.height and int(ranges[COUNT].sum()) >= self.rows
+        return int(ranges[NUMBER][0]) if enough else START
+
+    def _steps(self, seen: Batch, ranges: Batch) -> Batch:
         """Only rows that raise the maximum can matter, and one of those that are settled whatever else comes."""
-        if not seen.height:
-            return seen
         seen = seen.sort(NUMBER)
-        last = int(seen[NUMBER][-1])
         rising = seen[PROGRESS].cum_max().shift(1)
         steps = seen.filter(rising.is_null() | (seen[PROGRESS] > rising))
-        settled = steps.filter(pl.col(NUMBER) <= last - self.rows).tail(1)
-        newest = pl.DataFrame({NUMBER: [last], PROGRESS: [int(seen[PROGRESS][-1])]})  # how far the numbers are
-        return pl.concat([settled, steps.filter(pl.col(NUMBER) > last - self.rows), newest]).unique(maintain_order=True)
+        settled = pl.col(NUMBER) < self._settled(ranges)
+        return pl.concat([steps.filter(settled).tail(1), steps.filter(~settled)])
 
     def promise(self, memory: State, evidence: Batch) -> tuple[State, int | None]:
-        before = int(memory["rows"][COUNT][0]) if "rows" in memory else 0
-        moved = pl.col(NUMBER) + (before if self.number is None else 0)
-        seen = evidence.select(moved, PROGRESS)
-        steps = self._steps(pl.concat([memory["steps"], seen]) if "steps" in memory else seen)
-        count = int(evidence[COUNT].max()) if evidence.height and self.number is None else 0  # type: ignore[arg-type]
-        remembered = {"steps": steps, "rows": pl.DataFrame({COUNT: [before + count]})}
-        if not steps.height:
-            return remembered, None
-        settled = steps.filter(pl.col(NUMBER) <= int(steps[NUMBER].max()) - self.rows)  # type: ignore[arg-type]
+        before = int(memory["rows"][COUNT][0]) if "rows" in memory else 0  # the next number, where rows have none
+        moved = evidence.with_columns(pl.col(NUMBER) + (before if self.number is None else 0))
+        steps, ranges = moved.filter(pl.col(COUNT) == 0).drop(COUNT), moved.filter(pl.col(COUNT) > 0).drop(PROGRESS)
+        if "steps" in memory:
+            steps = pl.concat([memory["steps"], steps])
+            ranges = pl.concat([memory["ranges"] if "ranges" in memory else self._assumed(memory["steps"]), ranges])
+        ranges = self._last(ranges)
+        steps = self._steps(steps, ranges)
+        settled = steps.filter(pl.col(NUMBER) < self._settled(ranges))
+        upto = int(ranges[NUMBER][-1] + ranges[COUNT][-1]) if ranges.height and self.number is None else before
+        remembered = {"steps": steps, "ranges": ranges, "rows": pl.DataFrame({COUNT: [upto]})}
         return remembered, int(settled[PROGRESS].max()) if settled.height else None  # type: ignore[arg-type]
+
+    def _assumed(self, steps: Batch) -> Batch:
+        """The numbers of the last rows in the state of a version that took it for granted that none is missing."""
+        last = steps[NUMBER].max()
+        first = [int(last) - self.rows + 1] if last is not None else []  # type: ignore[arg-type]
+        return pl.DataFrame(
+            {NUMBER: first, COUNT: [self.rows] * len(first)}, schema={NUMBER: pl.Int64, COUNT: pl.Int64}
+        )
 
 
 @dataclass(frozen=True)
@@ -187,8 +224,9 @@ class Estimated(Rule):
         return np.where(lateness <= 0, 0, 1 + np.ceil(np.log(late) / math.log(self.GROWTH))).astype(np.int64)
 
     def _most(self, bucket: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The greatest lateness in a bucket."""
-        return np.where(bucket <= 0, 0, np.ceil(self.GROWTH ** (bucket - 1.0))).astype(np.int64)
+        """The greatest lateness in a bucket; the greatest float below 2^63, if it is beyond."""
+        most = np.minimum(np.ceil(self.GROWTH ** (bucket - 1.0)), 2.0 * FARTHEST - 1024)
+        return np.where(bucket <= 0, 0, most).astype(np.int64)
 
     def promise(self, memory: State, evidence: Batch) -> tuple[State, int | None]:
         greatest, slack = memory["now"].row(0) if "now" in memory else (START, self.initial)
@@ -272,7 +310,13 @@ class ByFunction(Rule):
                 f"the function {self.name} that makes promises gave {said!r}: it must give a value of type "
                 f"{self.dtype}, or None"
             )
-        return int(pl.DataFrame({"t": [said]}).select(physical(pl.col("t").cast(self.dtype), self.dtype)).item())
+        at = said if isinstance(said, int) else pl.DataFrame({"t": [said]}).select(self._physical(pl.col("t"))).item()
+        if abs(at) >= reach(self.dtype)[0]:
+            raise ResultError(f"the function {self.name} that makes promises gave {said!r}: it is out of range")
+        return int(at)
+
+    def _physical(self, column: pl.Expr) -> pl.Expr:
+        return physical(column.cast(self.dtype), self.dtype)
 
     def _fits(self, said: Any) -> bool:
         if self.dtype.is_integer():

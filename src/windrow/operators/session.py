@@ -9,6 +9,7 @@ import polars as pl
 
 from windrow.aggregates import Partials
 from windrow.operators.chunks import CHUNK, Chunks
+from windrow.operators.keyed import matched
 from windrow.operators.levels import CLOSED, NOBODY, Named
 from windrow.operators.operator import PROGRESS, Batch, Item
 from windrow.operators.options import PLAIN, Options
@@ -93,7 +94,7 @@ class Sessions(Released):
         if not both:
             return []
         runs = self._joined(pl.concat(both))
-        promised = runs.select(by).join(news, on=by, how="left", nulls_equal=True, maintain_order="left")[CLOSED]
+        promised = matched(runs.select(by), news, by, "left")[CLOSED]
         over = pl.Series(runs[PROGRESS].to_numpy() <= promised.to_numpy() - self.window.gap)
         self._put(runs.filter(~over))
         done = runs.filter(over)
@@ -105,7 +106,7 @@ class Sessions(Released):
         found = []
         for chunk in [c for c in sorted(self.chunks.stacks) if c * self.width < last]:
             entries = pl.concat(self.chunks.stacks[chunk])
-            promised = entries.select(by).join(news, on=by, how="left", nulls_equal=True, maintain_order="left")[CLOSED]
+            promised = matched(entries.select(by), news, by, "left")[CLOSED]
             due = pl.Series(entries[PROGRESS].to_numpy() < promised.fill_null(START).to_numpy())
             if due.any():
                 found.append(entries.filter(due))
@@ -118,7 +119,7 @@ class Sessions(Released):
         held = [f.select(*by, PROGRESS) for stack in self.runs.stacks.values() for f in stack]
         none = pl.DataFrame(schema={**self.levels.by, PROGRESS: pl.Int64()})
         last = pl.concat([none, *held]).group_by(by).agg(pl.col(PROGRESS).min())
-        first = news.join(last, on=by, how="left", nulls_equal=True)
+        first = matched(news, last, by, "left")
         ends = first.with_columns(pl.min_horizontal(PROGRESS, CLOSED).alias(CLOSED))
         return [promise.mapped(lambda at: at + self.window.gap) for promise in self.levels.promises(ends)]
 
@@ -154,7 +155,7 @@ class Sessions(Released):
         new[1:] = (group[1:] != group[:-1]) | (first[1:] - last[:-1] >= self.window.gap)
         runs = runs.with_columns(pl.Series(RUN, np.cumsum(new)))
         bounds = runs.group_by(RUN).agg(pl.col(*self.keys, FIRST).first(), pl.col(PROGRESS).last())
-        return bounds.join(self._combined(runs, (RUN,)), on=RUN).drop(RUN)
+        return matched(bounds, self._combined(runs, (RUN,)), [RUN], "inner").drop(RUN)
 
     # -- the open runs -------------------------------------------------------------------------------------------
     def _put(self, runs: Batch) -> None:
@@ -167,10 +168,10 @@ class Sessions(Released):
         found = []
         for chunk, stack in list(self.runs.stacks.items()):
             runs = pl.concat(stack)
-            hit = runs.join(names, on=list(keys), how="semi", nulls_equal=True) if keys else runs
+            hit = matched(runs, names, keys, "semi") if keys else runs
             if hit.height:
                 found.append(hit)
-                rest = runs.join(names, on=list(keys), how="anti", nulls_equal=True) if keys else runs.clear()
+                rest = matched(runs, names, keys, "anti") if keys else runs.clear()
                 self.runs.replace(chunk, rest)
         return pl.concat(found).select(PROGRESS, *self.keys, *self.aggregates.columns, FIRST) if found else None
 

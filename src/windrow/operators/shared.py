@@ -43,8 +43,8 @@ class Level(Paned):
         return super()._panes(first, end) + [self.own_numbers(frame) for frame in there]
 
     def own_numbers(self, frame: Batch) -> Batch:
-        """Panes as this window's origin numbers them."""
-        return frame.with_columns(pl.col(PANE) + self.shift) if self.shift else frame
+        """Panes as this window's origin numbers them, with the states of this query's aggregates and no others."""
+        return frame.select(pl.col(PANE) + self.shift, *self.keys, *self.aggregates.columns)
 
     def without_gaps(self, frame: Batch) -> Batch:
         """Without what is in no window of this query: it cannot be late for it."""

@@ -16,6 +16,7 @@ import polars as pl
 from windrow.aggregates.objects import ObjectPart
 from windrow.aggregates.parts import Array, NumberPart
 from windrow.operators.chunks import CHUNKS_PER_WINDOW, Chunks
+from windrow.operators.keyed import matched
 from windrow.operators.operator import PROGRESS, Batch
 from windrow.operators.ranges import concatenated, windows_of
 from windrow.operators.released import locating
@@ -144,7 +145,7 @@ class SlidByTuple(RowWindows):
         """Those of the parts in which windows end."""
         if not self.parts or fresh is None:
             return merges
-        return merges.join(fresh, on=list(self.parts), how="semi", nulls_equal=True)
+        return matched(merges, fresh, self.parts, "semi")
 
     def _scanned(self, frame: Batch, now: int, complete: bool = False) -> Rows:
         group, part = (frame[c].to_numpy().astype(np.int64) for c in (GROUP, PART))
@@ -195,11 +196,7 @@ class SlidByTuple(RowWindows):
         order = [PROGRESS, *self.keys, *(c for part in self.lists for c in part.columns)]
         entries = pl.concat([f.select(order) for f in (*self.suffix.below(BEYOND), *self.block.below(BEYOND), fresh)])
         groups = rows.frame.select(*self.keys, GROUP, PART).unique()
-        entries = (
-            entries.join(groups, on=list(self.keys), how="inner", nulls_equal=True)
-            if self.keys
-            else (entries.join(groups, how="cross"))
-        )
+        entries = matched(entries, groups, self.keys, "inner") if self.keys else entries.join(groups, how="cross")
         entries = entries.sort(GROUP, PROGRESS)
         group, part = (entries[c].to_numpy().astype(np.int64) for c in (GROUP, PART))
         times = entries[PROGRESS].to_numpy()
@@ -306,7 +303,7 @@ class SlidByTuple(RowWindows):
             frames.append(self._newest(pl.concat(held)).with_columns(pl.lit(0).alias(KIND)))
         frame = self.numbered(pl.concat([f.select(order) for f in frames]))
         known, late = frame.filter(pl.col(KIND) < 2), frame.filter(pl.col(KIND) == 2)
-        unknown = late.unique(GROUP, keep="first").join(known, on=GROUP, how="anti")
+        unknown = matched(late.unique(GROUP, keep="first"), known, [GROUP], "anti")
         unknown = unknown.with_columns(pl.lit(START).alias(PROGRESS), pl.lit(0).alias(KIND), *self.blank)
         rows = pl.concat([known, late, unknown])
         group, own, of = (f[GROUP].to_numpy().astype(np.int64) for f in (rows, known, late))

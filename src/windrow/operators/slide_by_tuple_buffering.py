@@ -7,6 +7,7 @@ import polars as pl
 
 from windrow.aggregates.parts import Fold, Part
 from windrow.operators.chunks import CHUNK
+from windrow.operators.keyed import matched
 from windrow.operators.levels import CLOSED, FROM
 from windrow.operators.operator import PROGRESS, Batch, Item
 from windrow.operators.ranges import concatenated, windows_of
@@ -42,7 +43,7 @@ class BufferedByTuple(RowWindows):
         by, results = list(self.levels.by), []
         for chunk in list(self.chunks.stacks):
             whole = self.chunks.combine(pl.concat(self.chunks.stacks[chunk]))
-            known = whole.join(news, on=by, how="left", nulls_equal=True, maintain_order="left")
+            known = matched(whole, news, by, "left")
             own = known.filter(pl.col(CLOSED).is_not_null())
             if own.height:
                 results.append(own)

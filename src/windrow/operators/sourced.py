@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from windrow.operators.keyed import matched
 from windrow.operators.operator import PROGRESS, Batch
 from windrow.progress import START, Promises
 
@@ -30,5 +31,5 @@ def promised(rows: Batch, promises: Promises, by: Mapping[str, pl.DataType]) -> 
     groups = [group if isinstance(group, tuple) else (group,) for group in promises.groups]
     named = pl.DataFrame(groups, schema=dict(by), orient="row", strict=False)
     told = named.with_columns(pl.Series("@told", list(promises.groups.values()), pl.Int64))
-    found = rows.select(*by).join(told, on=list(by), how="left", nulls_equal=True, maintain_order="left")["@told"]
+    found = matched(rows.select(*by), told, list(by), "left")["@told"]
     return found.fill_null(START).clip(lower_bound=promises.low)

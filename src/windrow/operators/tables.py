@@ -66,7 +66,7 @@ def blocks(partials: pl.DataFrame, columns: Sequence[str], low: Ints, high: Ints
     lengths = np.ones(partials.height, np.int64)
     for column in columns:
         if partials.schema[column] == pl.List:
-            lengths += partials[column].list.len().to_numpy()
+            lengths += partials[column].list.len().fill_null(0).to_numpy()
     before = np.concatenate([[0], np.cumsum(lengths)])
     upto = np.cumsum(before[high] - before[low])
     start = 0

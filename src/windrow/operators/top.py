@@ -8,7 +8,7 @@ import polars as pl
 
 from windrow.operators.chunks import CHUNK, Chunks
 from windrow.operators.operator import PROGRESS, Batch, Changes, Item, State
-from windrow.operators.released import LIMIT, WINDOW_END, WINDOW_START
+from windrow.operators.released import WINDOW_END, WINDOW_START
 from windrow.progress import END, START, Punctuation
 
 
@@ -49,7 +49,7 @@ class Top:
         if promise.group is not None or promise.value <= self.promised:
             return []
         self.promised = promise.value
-        limit = promise.value if promise.value != END else LIMIT
+        limit = promise.value if promise.value != END else END + 1
         frames = self.chunks.below(limit)
         self.chunks.free_below(limit)
         return [self._first(pl.concat(frames)), promise] if frames else [promise]

@@ -8,6 +8,7 @@ import polars as pl
 
 from windrow.aggregates import ROWS
 from windrow.operators.chunks import CHUNK, Chunks
+from windrow.operators.keyed import matched
 from windrow.operators.operator import WID, Batch
 from windrow.operators.released import STATUS, VERSION
 
@@ -28,7 +29,7 @@ class Versions:
         frames = [frame for c in chunks for frame in self.chunks.stacks[c]]
         if frames:
             known = self.chunks.combine(pl.concat(frames))
-            states = states.join(known, on=self.by, how="left", nulls_equal=True, maintain_order="left")
+            states = matched(states, known, self.by, "left")
         else:
             states = states.with_columns(pl.lit(None, pl.Int64).alias(VERSION), pl.lit(None, pl.Int64).alias(SHOWN))
         if changed_only:

@@ -44,7 +44,7 @@ from windrow.operators import Apply as ApplyOperator
 from windrow.operators import Project as ProjectOperator
 from windrow.operators import Split as SplitOperator
 from windrow.operators import Top as TopOperator
-from windrow.operators.admit import Unmarked
+from windrow.operators.admit import Unmarked, parsed
 from windrow.operators.operator import PROGRESS
 from windrow.operators.released import late_schema
 from windrow.operators.sourced import SOURCE
@@ -83,10 +83,15 @@ def admission(scan: Scan, by_rows: bool, needs: tuple[str, ...]) -> tuple[Step, 
     source = scan.source
     if by_rows:
         number = source.row_num[-1]
-        admit = partial(Admit, number, scan.schema[number], None, None, source.row_num[:-1])
+        named = f"row number {number}"
+        admit = partial(Admit, number, scan.schema[number], None, None, source.row_num[:-1], called=named)
         first = Step("admit", admit, f"rows without a number in {' and '.join(source.row_num)} to the side output")
         sourced = len(source.row_num) > 1
         steps = [first]
+        if source.parse is not None:  # nobody needs it here, but the query can ask for it
+            read = parsed(pl.col(scan.progress), source.parse).alias(scan.progress)
+            tried = partial(ProjectOperator, [pl.exclude(scan.progress), read])
+            steps.append(Step("parse", tried, f"{scan.progress} as a timestamp, or NULL"))
         if source.marker is not None:
             steps.insert(0, Step("unmarked", partial(Unmarked, source.marker), "without markers"))
         if sourced:

@@ -14,23 +14,35 @@ ACCEPTED = "rows (dicts), or an Arrow, pandas or Polars table, or a Spark DataFr
 
 def to_frame(data: Any, progress: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """A frame, and the rows that did not fit because their progress value is of another type than the rest."""
+    found = table(data)
+    return (found, pl.DataFrame()) if found is not None else _from_rows(dicts(data), progress)
+
+
+def table(data: Any) -> pl.DataFrame | None:
+    """A table of any library as a frame; None if the data is no table."""
     if isinstance(data, pl.DataFrame):
-        return normal(data), pl.DataFrame()
+        return normal(data)
     if isinstance(data, pl.LazyFrame):
-        return normal(data.collect()), pl.DataFrame()
+        return normal(data.collect())
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-        frame = pl.DataFrame(data)
-        return normal(frame), pl.DataFrame()
+        return normal(pl.DataFrame(data))
     if type(data).__module__.startswith("pandas."):
-        return normal(pl.from_pandas(data)), pl.DataFrame()
-    if isinstance(data, Iterable) and not isinstance(data, (str, bytes, Mapping)):
-        return _from_rows(list(data), progress)
-    raise DataError(f"cannot read a {type(data).__name__} as a stream: give {ACCEPTED}")
+        return normal(pl.from_pandas(data))
+    return None
 
 
-def _from_rows(rows: list[Any], progress: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    if odd := next((r for r in rows if not isinstance(r, Mapping)), None):
-        raise DataError(f"rows must be dicts, and one is a {type(odd).__name__}: {odd!r}")
+def dicts(data: Any) -> list[Mapping[str, Any]]:
+    """The rows of whatever gives dicts."""
+    if not isinstance(data, Iterable) or isinstance(data, (str, bytes, Mapping)):
+        raise DataError(f"cannot read a {type(data).__name__} as a stream: give {ACCEPTED}")
+    rows = list(data)
+    for number, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise DataError(f"rows must be dicts, and row {number}, counted from 0, is a {type(row).__name__}: {row!r}")
+    return rows
+
+
+def _from_rows(rows: list[Mapping[str, Any]], progress: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     kinds = [type(r.get(progress)) for r in rows if r.get(progress) is not None]
     main = max(kinds, key=kinds.count, default=type(None))
     good = [r for r in rows if r.get(progress) is None or type(r.get(progress)) is main]

@@ -29,7 +29,7 @@ from windrow.logical.nodes import (
     WindowAggregate,
     arrival,
 )
-from windrow.operators.admit import Admit, physical
+from windrow.operators.admit import Admit, parsed, physical
 from windrow.operators.clock import Bounds, wall_clock, wall_promise
 from windrow.operators.released import STATUS, VERSION
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding, Tuple
@@ -89,6 +89,7 @@ def _admitted(node: Scan, frame: pl.DataFrame, by_rows: bool) -> pl.DataFrame:
     admit = Admit(node.progress, node.schema[node.progress], source.parse, source.marker)
     if by_rows:
         admit = Admit(source.row_num[-1], node.schema[source.row_num[-1]], None, source.marker)
+        frame = frame.with_columns(parsed(pl.col(node.progress), source.parse))
     admitted = admit.on_batch(0, frame)[0]
     assert isinstance(admitted, pl.DataFrame)
     return admitted.select(list(node.schema))

@@ -83,15 +83,14 @@ def latest(results: pl.DataFrame, query: Stream) -> pl.DataFrame:
 def _batches(scan: Scan, frame: pl.DataFrame, by_rows: bool, rng: random.Random) -> list[pl.DataFrame]:
     if by_rows:
         numbers = frame[scan.source.row_num[-1]].to_list()
-        order = {r: n + rng.uniform(0, scan.source.row_slack) for r, n in enumerate(numbers) if n is not None}
-        frame = frame[sorted(range(frame.height), key=lambda r: order.get(r, rng.uniform(-1e18, 1e18)))]
+        frame = frame[
+            _arrival({r: n for r, n in enumerate(numbers) if n is not None}, frame, scan.source.row_slack, rng)
+        ]
     elif scan.source.slack is not None:
         admit = Admit(scan.progress, scan.schema[scan.progress], scan.source.parse)
         times = admit.on_batch(0, frame.with_row_index("@row"))[0]
         assert isinstance(times, pl.DataFrame)
-        # A row may be delayed by up to the slack; rows without a progress value may come at any time.
-        at = {r: t + rng.uniform(0, scan.source.slack) for r, t in times.select("@row", PROGRESS).rows()}
-        frame = frame[sorted(range(frame.height), key=lambda r: at.get(r, rng.uniform(-1e18, 1e18)))]
+        frame = frame[_arrival(dict(times.select("@row", PROGRESS).rows()), frame, scan.source.slack, rng)]
     batches, start = [], 0
     most = rng.choice([1, 3, 10, 1000])
     while start < frame.height:
@@ -99,6 +98,16 @@ def _batches(scan: Scan, frame: pl.DataFrame, by_rows: bool, rng: random.Random)
         batches.append(frame[start : start + size])
         start += size
     return batches
+
+
+def _arrival(at: dict[int, int], frame: pl.DataFrame, slack: int, rng: random.Random) -> list[int]:
+    """A row may be delayed by up to the slack; rows without a progress value may come at any time.
+
+    In integers: as a float, a large progress value would lose what a small slack is.
+    """
+    delayed = {row: (t + rng.randint(0, slack), rng.random()) for row, t in at.items()}
+    anywhere = [(rng.randint(-(10**18), 10**18), 0.0) for _ in range(frame.height)]
+    return sorted(range(frame.height), key=lambda row: delayed.get(row, anywhere[row]))
 
 
 def _checked(run: LocalRun, lead: int, number: int) -> pl.DataFrame:
@@ -130,7 +139,7 @@ def _sorted(frame: pl.DataFrame) -> list[tuple[Any, ...]]:
 
 def _order(value: Any) -> tuple[Any, ...]:
     if isinstance(value, float):  # last bits must not change the order
-        return (1, "nan") if math.isnan(value) else (1, f"{value:+.9e}")
+        return (1, "nan") if math.isnan(value) else (1, f"{value + 0.0:+.9e}")  # -0.0 is 0.0
     return (0, "") if value is None else (1, str(value))
 
 

@@ -9,6 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.progress import LONGEST
+
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
@@ -42,3 +44,5 @@ def positive(**values: int) -> None:
     for name, value in values.items():
         if value <= 0:
             raise ValueError(f"{name} must be positive, not {value}")
+        if value > LONGEST:
+            raise ValueError(f"{name} must be at most 2^60, not {value}: 64 bits hold no bounds of such windows")

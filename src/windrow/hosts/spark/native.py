@@ -17,6 +17,7 @@ from windrow.hosts.spark.schema import to_spark as spark_schema
 from windrow.logical.nodes import WINDOW_END, WINDOW_START, AggregateCall, Filter, Node, Scan, WindowAggregate
 from windrow.operators.options import PLAIN
 from windrow.planner import Plan
+from windrow.progress import FARTHEST
 from windrow.sources.files import Files
 from windrow.windows import Sliding
 
@@ -126,9 +127,10 @@ def _aggregated(node: WindowAggregate, scan: Scan, frame: DataFrame, schema: dic
     timed = isinstance(node.bound, pl.Datetime)
     at = _column(scan.progress)
     value = f.unix_micros(at) if timed else at.cast("bigint")
+    near = at.isNotNull() & (value > f.lit(-FARTHEST)) & (value < f.lit(FARTHEST))
     start = value - f.pmod(value - f.lit(origin), f.lit(size))
     groups = [_column(e.name).alias(n) for n, e in node.keys]
-    grouped = frame.where(at.isNotNull()).groupBy(start.alias(WID), *groups)
+    grouped = frame.where(near).groupBy(start.alias(WID), *groups)
     results = grouped.agg(*(_call(c).alias(c.name) for c in node.calls))
     types = {field.name: field.dataType for field in spark_schema(schema)[0].fields}
 
