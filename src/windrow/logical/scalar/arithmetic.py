@@ -20,6 +20,7 @@ LEAST, MOST = -(2**63), 2**63 - 1
 X, Y = pl.col("0"), pl.col("1")
 TIES = 2.0**-48  # how near to a half a scaled double must be to ask for its decimal digits
 EXACT = 2.0**52
+HIGHEST_EXACT_POWER = 22  # of ten, in a double
 MICROS_OF_DAY = 86_400_000_000
 
 
@@ -109,28 +110,25 @@ def remainder(left: Typed, right: Typed, text: str, lenient: bool = False) -> Ty
 
 def quotient(left: Typed, right: Typed, text: str) -> Typed:
     """``DIV``: cut off towards zero."""
-    zero = says(f"{text} divides by zero or does not fit into 64 bits", "nullif(divisor, 0) gives NULL for zero")
-    return applied(_quotient, [left, right], BIGINT, None if _is_safe(right) else zero)
+    fails = says(f"{text} divides by zero or does not fit into 64 bits", "nullif(divisor, 0) gives NULL for zero")
+    if _is_safe(right):
+        return applied(Formula(_cut_off(X, pl.lit(right.value, BIGINT))), [left], BIGINT)
+    known = pl.when((Y != 0) & ~((X == LEAST) & (Y == -1)))
+    return applied(Formula(known.then(_cut_off(X, Y))), [left, right], BIGINT, fails)
 
 
-def _sides(left: pl.Series, right: pl.Series) -> tuple[Any, Any, pl.Series]:
-    """Both as arrays without a divisor of zero, and where there is a value."""
-    left, right = even([left, right])
-    known = left.is_not_null() & (right != 0).fill_null(False)
-    return left.fill_null(1).to_numpy(), right.set(~known, 1).to_numpy(), known
+def _cut_off(left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    floored = left // right
+    up = (left % right != 0) & ((left < 0) != (right < 0))
+    return floored + up.cast(BIGINT)
 
 
 def _remainder(left: pl.Series, right: pl.Series) -> pl.Series:
-    a, b, known = _sides(left, right)
+    left, right = even([left, right])
+    known = left.is_not_null() & (right != 0).fill_null(False)
     with np.errstate(invalid="ignore"):
-        return pl.Series(np.fmod(a, b), dtype=left.dtype).set(~known, None)
-
-
-def _quotient(left: pl.Series, right: pl.Series) -> pl.Series:
-    a, b, known = _sides(left, right)
-    outside = (a == LEAST) & (b == -1)
-    b = np.where(outside, 1, b)
-    return pl.Series((a - np.fmod(a, b)) // b, dtype=BIGINT).set(~known | pl.Series(outside), None)
+        found = np.fmod(left.fill_null(1).to_numpy(), right.set(~known, 1).to_numpy())
+    return pl.Series(found, dtype=left.dtype).set(~known, None)
 
 
 # -- floor, ceil, round, ln ------------------------------------------------------------------------------------------
@@ -138,7 +136,8 @@ def whole(given: Typed, up: bool, text: str) -> Typed:
     """floor and ceil of a double. NaN gives 0, as in Spark."""
     value = X.ceil() if up else X.floor()
     found = Formula(value.fill_nan(0.0).cast(BIGINT, strict=False))
-    return applied(found, [given], BIGINT, says(f"{text} does not fit into 64 bits", "nullif gives NULL there"))
+    fails = says(f"{text} does not fit into 64 bits", "WHERE or CASE can leave such rows out")
+    return applied(found, [given], BIGINT, fails)
 
 
 def logarithm(given: Typed) -> Typed:
@@ -168,22 +167,22 @@ def _integers_rounded(scale: int, dtype: pl.DataType) -> Formula:
 
 def _rounded_float(value: pl.Series, places: int) -> pl.Series:
     """By the digits that the number is written with: 2.675 is rounded to 2.68, though the double is a little less."""
+    given = value.to_numpy().astype(np.float64)
     scale = 10.0 ** abs(places)
-    scaled = value.cast(DOUBLE).abs() * scale if places >= 0 else value.cast(DOUBLE).abs() / scale
-    floor = scaled.floor()
-    nearest = floor + (scaled - floor >= 0.5).cast(DOUBLE)
-    found = nearest / scale if places >= 0 else nearest * scale
-    found = found * (1 - 2 * (value < 0).cast(DOUBLE))
-    unclear = ((scaled - floor - 0.5).abs() <= scaled.clip(1.0) * TIES) | (scaled >= EXACT) | (abs(places) > 22)
-    unclear = (unclear & value.is_finite()).fill_null(False)
-    if value.dtype != DOUBLE:
-        unclear = value.is_finite().fill_null(False)
-    found = found.set(value.is_infinite().fill_null(False), None).cast(value.dtype)
+    with np.errstate(invalid="ignore", over="ignore"):
+        scaled = np.abs(given) * scale if places >= 0 else np.abs(given) / scale
+        part = scaled - np.floor(scaled)
+        nearest = np.floor(scaled) + (part >= 0.5)
+        found = np.copysign(nearest / scale if places >= 0 else nearest * scale, given) + 0.0
+        unclear = (np.abs(part - 0.5) <= np.maximum(scaled, 1.0) * TIES) | (scaled >= EXACT)
+    if value.dtype != DOUBLE or abs(places) > HIGHEST_EXACT_POWER:
+        unclear[:] = True
+    unclear &= np.isfinite(given)
+    found = np.where(np.isfinite(given), found, given)
     if unclear.any():
-        digits = value.cast(pl.String).filter(unclear)
-        exact = [float(_half_up(text, places)) for text in digits]
-        found = found.scatter(unclear.arg_true(), pl.Series(exact, dtype=DOUBLE).cast(value.dtype))
-    return value.zip_with(value.is_infinite().fill_null(False), found)
+        digits = value.filter(pl.Series(unclear)).cast(pl.String)
+        found[unclear] = [float(_half_up(text, places)) for text in digits]
+    return pl.Series(found, dtype=value.dtype).set(value.is_null(), None)
 
 
 def _half_up(text: str, places: int) -> Decimal:

@@ -40,6 +40,13 @@ def castable(source: pl.DataType, target: pl.DataType) -> bool:
     return False
 
 
+def implicit(source: pl.DataType, target: pl.DataType) -> bool:
+    """Whether a value of one type stands for one of the other without a CAST."""
+    kin = (is_number(source) and is_number(target)) or (is_instant(source) and is_instant(target))
+    known = kin or is_text(source) or source in (target, pl.Null()) or target == TEXT
+    return known and castable(source, target)
+
+
 def cast(given: Typed, target: pl.DataType, text: str, lenient: bool = False) -> Typed:
     """A value in another type; ``text`` is what was written, for the error where a row has none."""
     source = given.dtype

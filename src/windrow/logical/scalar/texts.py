@@ -11,7 +11,6 @@ from windrow.logical.scalar.types import BIGINT, DATE, TEXT, TIMESTAMP_NTZ
 BLANK = "".join(map(chr, (*range(0x21), 0x7F)))  # what Spark takes off both ends
 TRUE, FALSE = ["true", "t", "yes", "y", "1"], ["false", "f", "no", "n", "0"]
 INFINITE = {f"{sign}{word}": value for word in ("inf", "infinity") for sign, value in (("", 1), ("+", 1), ("-", -1))}
-WHOLE = r"^[+-]?[0-9]+$"
 NUMBER = r"^([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]?$"
 DAY = r"^(?P<year>[+-]?[0-9]{4,6})(?:-(?P<month>[0-9]{1,2})(?:-(?P<day>[0-9]{1,2})"
 SECOND = r"(?P<second>[0-9]{1,2})(?:\.(?P<part>[0-9]*))?(?P<zone>.*)"
@@ -30,8 +29,10 @@ def integer(text: pl.Series, dtype: pl.DataType) -> pl.Series:
     >>> integer(pl.Series([" 2 ", "+3", "1.5", ""]), pl.Int32()).to_list()
     [2, 3, None, None]
     """
-    plain = text.str.strip_chars(BLANK)
-    return plain.set(~plain.str.contains(WHOLE), None).cast(BIGINT, strict=False).cast(dtype, strict=False)
+    found = text.cast(BIGINT, strict=False)
+    if found.null_count() > text.null_count():
+        found = found.zip_with(found.is_not_null(), text.str.strip_chars(BLANK).cast(BIGINT, strict=False))
+    return found.cast(dtype, strict=False)
 
 
 def number(text: pl.Series, dtype: pl.DataType) -> pl.Series:
@@ -40,6 +41,9 @@ def number(text: pl.Series, dtype: pl.DataType) -> pl.Series:
     >>> number(pl.Series(["1e3", " .5f", "-INF", "NaN", "1_0"]), pl.Float64()).to_list()
     [1000.0, 0.5, -inf, nan, None]
     """
+    fast = text.cast(dtype, strict=False)
+    if fast.null_count() == text.null_count() and not fast.is_nan().any():  # texts of NaN can be too free
+        return fast
     plain = text.str.strip_chars(BLANK)
     found = plain.str.extract(NUMBER).cast(dtype, strict=False)
     special = {word: value * float("inf") for word, value in INFINITE.items()} | {"nan": float("nan")}

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from windrow.errors import listing
 from windrow.logical.scalar import arithmetic, functions
-from windrow.logical.scalar.casts import cast, castable
+from windrow.logical.scalar.casts import cast, castable, implicit
 from windrow.logical.scalar.strict import Both, Choice, First, applied, sheltered
 from windrow.logical.scalar.types import (
     BIGINT,
@@ -76,8 +76,9 @@ class Translator:
     def cast(self, node: exp.Expr, target: pl.DataType) -> Typed:
         """A node in a type that it is needed in; a text literal that cannot be read as one is an error of the query."""
         given = self.of(node)
-        if not castable(given.dtype, target):
-            raise Refused(node, f"a {type_name(target)} is needed here, and this is of type {type_name(given.dtype)}")
+        if not implicit(given.dtype, target):
+            needed = f"a value of type {type_name(target)} is needed here"
+            raise Refused(node, f"{needed}, and this is of type {type_name(given.dtype)}")
         if isinstance(node, exp.Literal) and node.is_string and target != TEXT:
             return self._read(node, target)
         return cast(given, target, written(node))
@@ -405,7 +406,7 @@ class Translator:
             raise Refused(node, f"cannot cast to {to.sql('spark')}")
         given, target = self.of(node.this), CAST_TYPES[to.this]
         if not castable(given.dtype, target):
-            raise Refused(node, f"cannot cast a {type_name(given.dtype)} to {type_name(target)}")
+            raise Refused(node, f"cannot cast {type_name(given.dtype)} to {type_name(target)}")
         return cast(given, target, written(node), lenient=bool(node.args.get("safe")))
 
     def truncated(self, node: exp.Expr) -> Typed:
