@@ -14,6 +14,7 @@ import sqlglot
 from sqlglot import exp
 
 from windrow.errors import QueryError, listing, underline
+from windrow.logical.scalar.tables import HANDLERS
 from windrow.logical.scalar.translator import Translator
 from windrow.logical.scalar.types import CAST_TYPES, Refused, Schema, Typed
 from windrow.logical.scalar.units import UNITS, unit
@@ -104,6 +105,6 @@ def translate(node: exp.Expr, schema: Schema, sql: str | None = None) -> pl.Expr
 
 def _typed(node: exp.Expr, schema: Schema, sql: str | None) -> Typed:
     try:
-        return Translator(schema).of(node)
+        return Translator(schema, HANDLERS).of(node)
     except Refused as refused:
         raise fail(refused.node, str(refused), sql) from None
