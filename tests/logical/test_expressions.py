@@ -3,6 +3,7 @@
 import datetime as dt
 import math
 import pickle
+from decimal import Decimal
 
 import polars as pl
 import pytest
@@ -366,6 +367,34 @@ def test_no_rows_give_no_values(text, rows):
 def test_nan_equals_itself_and_is_the_greatest_value():
     assert values("f = f", of("f", math.nan)) == [True]
     assert values("f > 1e308", of("f", math.nan, math.inf, 1.0)) == [True, True, False]
+
+
+OTHERS = {"p": pl.Decimal(10, 2), "q": pl.Decimal(38, 10), "u": pl.UInt64(), "x": pl.Int64(), "k": pl.Categorical()}
+LARGE = Decimal("9" * 28)
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "expected"),
+    [
+        ("p * p", of("p", Decimal("1.25"), N), [Decimal("1.5625"), N]),
+        ("-p", of("p", Decimal("1.25")), [Decimal("-1.25")]),
+        ("p + 1", of("p", Decimal("1.25")), [Decimal("2.25")]),
+        ("p / 2", of("p", Decimal("1.25")), [0.625]),
+        ("round(p, 1)", of("p", Decimal("1.25")), [Decimal("1.3")]),
+        ("q + q", of("q", Decimal("0.5"), LARGE), [Decimal(1), E]),
+        ("try_add(q, q)", of("q", Decimal("0.5"), LARGE), [Decimal(1), N]),
+        ("u > 5", of("u", 5, 2**64 - 1, N), [F, T, N]),
+        ("u = x", pairs("u", "x", (5, 5), (2**64 - 1, -1)), [T, F]),
+        ("u + 1", of("u", 5, 2**64 - 1), [6, E]),
+        ("k = 'a' OR upper(k) = 'B'", of("k", "a", "b", "c", N), [T, T, F, N]),
+    ],
+)
+def test_types_that_sql_does_not_write(text, rows, expected):
+    right = [row for row, value in zip(rows, expected, strict=True) if value is not E]
+    assert values(text, right, OTHERS) == [value for value in expected if value is not E]
+    if E in expected:
+        with pytest.raises(ResultError):
+            values(text, rows, OTHERS)
 
 
 # -- types -----------------------------------------------------------------------------------------------------------

@@ -9,6 +9,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+
+import windrow as wr
+from windrow.hosts.spark.schema import to_dataframe
 
 sys.path.append(str(Path(__file__).parents[2] / "logical"))
 from spark_cases import CASES, DIFFERENT, FAILS, FILE, REFUSED, SCHEMA, SPARK_TYPES, answers, encoded
@@ -53,8 +57,6 @@ def tried(spark, text, name):
 
 def kinds(frame, texts):
     """The type of each expression; None if Spark refuses one of them."""
-    from pyspark.errors import AnalysisException, ParseException
-
     try:
         fields = frame.selectExpr(*(f"{text} AS v{i}" for i, text in enumerate(texts))).schema
     except (AnalysisException, ParseException):
@@ -100,3 +102,12 @@ def test_spark_gives_what_we_compare_with(spark):
 
 def chunks(cases):
     return [cases[i : i + AT_ONCE] for i in range(0, len(cases), AT_ONCE)]
+
+
+def test_what_can_fail_travels_to_the_workers_and_fails_there_as_here(spark):
+    rows = pl.DataFrame({"t": [1, 2], "x": [1, 2**63 - 1], "s": ["1", "a"]})
+    s = wr.stream(to_dataframe(spark, rows), progress="t", name="s")
+    guarded = s.select("t", v="CASE WHEN x < 5 THEN x + CAST(s AS INT) END")
+    assert sorted(tuple(row) for row in guarded.to_spark().collect()) == [(1, 2), (2, None)]
+    with pytest.raises(PySparkException, match="x \\+ 1 does not fit into 64 bits, for 9223372036854775807, 1"):
+        s.select("t", v="x + 1").to_spark().collect()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
 import polars as pl
+from polars.exceptions import PolarsError
 
 from windrow.logical.scalar.casts import cast
 from windrow.logical.scalar.strict import Formula, applied, even, says
@@ -84,9 +85,23 @@ def _decimals(symbol: str, operands: list[Typed], fails: str | None) -> Typed:
     """Exact: a product has the digits of both behind the point."""
     scales = [o.dtype.scale for o in operands if isinstance(o.dtype, pl.Decimal)]
     dtype = pl.Decimal(38, min(38, sum(scales) if symbol == "*" else max(scales)))
-    values = [pl.col(str(i)).cast(dtype) for i in range(len(operands))]
-    expr = values[0].abs() if symbol == "abs" else OPERATORS[symbol](*values)
-    return applied(Formula(expr.cast(dtype, strict=False)), operands, dtype, fails)
+    fails = None if fails is None else fails.replace("64 bits", "38 digits")
+    return applied(partial(_decimal, symbol, dtype), operands, dtype, fails)
+
+
+def _decimal(symbol: str, dtype: pl.Decimal, *given: pl.Series) -> pl.Series:
+    compute = OPERATORS[symbol]
+    try:
+        return compute(*(s.cast(dtype) for s in even(given))).cast(dtype)  # type: ignore[no-any-return]
+    except PolarsError:  # one of them does not fit, which one it does not say
+        with localcontext(prec=2 * dtype.precision):
+            rows = zip(*even(given), strict=True)
+            found = [None if None in row else _digits(compute(*row), dtype) for row in rows]
+        return pl.Series(found, dtype=dtype)
+
+
+def _digits(value: Decimal, dtype: pl.Decimal) -> Decimal | None:
+    return value if abs(value) < Decimal(10) ** (dtype.precision - dtype.scale) else None
 
 
 # -- division --------------------------------------------------------------------------------------------------------
@@ -150,8 +165,9 @@ def rounded(given: Typed, places: int, text: str) -> Typed:
     if given.dtype.is_float():
         return applied(partial(_rounded_float, places=places), [given], given.dtype)
     if isinstance(given.dtype, pl.Decimal):
-        value = given.expr.round(max(places, 0), mode="half_away_from_zero")
-        return Typed(value, given.dtype, given.fallible)
+        dtype = pl.Decimal(38, given.dtype.scale)
+        value = given.expr.cast(dtype).round(max(places, 0), mode="half_away_from_zero")
+        return Typed(value.cast(dtype), dtype, given.fallible)
     if places >= 0:
         return given
     if places < -18:
@@ -210,9 +226,9 @@ def _back(found: Typed, dtype: pl.DataType, days: bool = False) -> Typed:
 def moved(symbol: str, at: Typed, by: Typed, text: str, lenient: bool = False) -> Typed:
     """A timestamp or date plus or minus an interval or a number of days. Whole days after a date are a date."""
     fails = None if lenient else overflow(text, symbol)
-    if at.dtype != DATE:
+    if isinstance(at.dtype, pl.Datetime):
         found = applied(partial(integers, symbol), [_micros(at), _micros(by)], BIGINT, fails)
-        return _back(found, at.dtype)
+        return _back(found, TIMESTAMP if at.dtype.time_zone else TIMESTAMP_NTZ)
     if by.dtype.is_integer():
         return applied(partial(_days, symbol), [_micros(at), cast(by, BIGINT, text)], DATE, fails)
     if not by.days:

@@ -30,8 +30,10 @@ INSTEAD = "try_cast gives NULL there"
 
 def castable(source: pl.DataType, target: pl.DataType) -> bool:
     """Whether there is such a cast: what Spark (ANSI) refuses is refused here."""
-    if pl.Null in (source, target) or source == target or is_text(source) or target == TEXT:
-        return not isinstance(source, (pl.Duration, pl.List, pl.Struct, pl.Array)) or source == target
+    if source in (target, pl.Null()) or (isinstance(source, pl.Duration) and isinstance(target, pl.Duration)):
+        return True
+    if is_text(source) or target == TEXT:
+        return not isinstance(source, (pl.Duration, pl.List, pl.Struct, pl.Array))
     if is_number(source) or source == pl.Boolean:
         numbers = is_number(target) or target == pl.Boolean
         return numbers or (target == TIMESTAMP and is_number(source) and not isinstance(source, pl.Decimal))
@@ -42,7 +44,8 @@ def castable(source: pl.DataType, target: pl.DataType) -> bool:
 
 def implicit(source: pl.DataType, target: pl.DataType) -> bool:
     """Whether a value of one type stands for one of the other without a CAST."""
-    kin = (is_number(source) and is_number(target)) or (is_instant(source) and is_instant(target))
+    spans = isinstance(source, pl.Duration) and isinstance(target, pl.Duration)
+    kin = spans or (is_number(source) and is_number(target)) or (is_instant(source) and is_instant(target))
     known = kin or is_text(source) or source in (target, pl.Null()) or target == TEXT
     return known and castable(source, target)
 

@@ -27,7 +27,7 @@ def comparison(
     t: Translator, compute: Callable[[pl.Expr, pl.Expr], pl.Expr], node: exp.Expr, left: exp.Expr, right: exp.Expr
 ) -> Typed:
     """Two values of one type."""
-    a, b = t.alike(node, left, right)
+    a, b = t.alike(node, left, right, compared=True)
     return Typed(compute(a.expr, b.expr), BOOLEAN, a.fallible or b.fallible)
 
 
@@ -35,7 +35,7 @@ def in_(t: Translator, node: exp.Expr) -> Typed:
     items = node.args.get("expressions") or []
     if not items or any(not isinstance(i, (exp.Literal, exp.Neg, exp.Null)) for i in items):
         raise Refused(node, "IN takes a list of literals")
-    value, *found = t.alike(node, node.this, *items)
+    value, *found = t.alike(node, node.this, *items, compared=True)
     tests = [value.expr == item.expr for item in found]
     return Typed(functions.any_of(tests), BOOLEAN, value.fallible)
 

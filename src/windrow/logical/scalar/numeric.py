@@ -60,7 +60,8 @@ def negative(t: Translator, node: exp.Expr) -> Typed:
     given = t.number(inner)
     if given.dtype.is_float():
         return Typed(-given.expr, given.dtype, given.fallible)
-    return arithmetic.calculated("*", [given, cast(_integer(node, -1), given.dtype, "")], written(node))
+    dtype = BIGINT if given.dtype.is_integer() else pl.Decimal(38, 0)
+    return arithmetic.calculated("*", [given, cast(_integer(node, -1), dtype, "")], written(node))
 
 
 def absolute(t: Translator, node: exp.Expr) -> Typed:
@@ -153,7 +154,9 @@ def whole(t: Translator, up: bool, node: exp.Expr) -> Typed:
     """floor and ceil."""
     given = t.number(node.this)
     if isinstance(given.dtype, pl.Decimal):
-        return Typed(given.expr.ceil() if up else given.expr.floor(), given.dtype, given.fallible)
+        dtype = pl.Decimal(38, given.dtype.scale)
+        found = given.expr.cast(dtype)
+        return Typed((found.ceil() if up else found.floor()).cast(dtype), dtype, given.fallible)
     if given.dtype.is_integer():
         return given
     return arithmetic.whole(given, up, written(node))

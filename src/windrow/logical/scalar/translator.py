@@ -74,10 +74,12 @@ class Translator:
                 raise Refused(literal, f"{literal.name!r} has a time of day, and a date is needed here")
         return Typed(pl.lit(value).first(), target)
 
-    def alike(self, node: exp.Expr, *nodes: exp.Expr, promote: bool = True) -> list[Typed]:
+    def alike(self, node: exp.Expr, *nodes: exp.Expr, promote: bool = True, compared: bool = False) -> list[Typed]:
         """All of these in the type that they have beside each other."""
         types = [self.of(n).dtype for n in nodes]
         target = common(types, promote)
+        if compared and pl.UInt64 in types and target == BIGINT:
+            target = pl.Int128()  # the only integers that could lie beyond
         if target is None:
             names = " and ".join(dict.fromkeys(type_name(t) for t in types))
             raise Refused(node, f"the types in {written(node)} do not fit: {names} have no common type")
