@@ -164,7 +164,7 @@ def test_a_window_over_windows(tables):
             "WHERE cannot contain aggregates",
             "count(*",
         ),
-        ("SELECT count(*) FROM Main1 [RANGE 1 minute] WHERE srcIP > 3", "do not fit", "srcIP > 3"),
+        ("SELECT count(*) FROM Main1 [RANGE 1 minute] WHERE ts > 3", "do not fit", "ts > 3"),
         ("SELECT count(* FROM Main1", "Expecting )", "FROM"),
         ("SELECT * FROM Main1 [RANGE 1 minute]", "SELECT * has no meaning over groups", "*"),
     ],

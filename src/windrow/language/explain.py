@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from windrow.logical.explain import text, type_name
+from windrow.logical.explain import text
 from windrow.logical.nodes import Scan
+from windrow.logical.scalar.types import type_name
 from windrow.planner import MELD, Pipeline, Plan, Stage
 
 NATIVE = "  Spark's own groupBy: plain tumbling windows over a finite DataFrame, where it is faster and means the same"

@@ -25,6 +25,7 @@ from windrow.logical.nodes import (
     Union,
     WindowAggregate,
 )
+from windrow.logical.scalar.types import type_name
 from windrow.operators.options import Options
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
@@ -41,31 +42,6 @@ def span(value: int, dtype: pl.DataType) -> str:
             if value % size == 0:
                 return f"{value // size} {name}{'' if value // size == 1 else 's'}"
     return f"{value} day{'' if value == 1 else 's'}" if dtype == pl.Date else str(value)
-
-
-def type_name(dtype: pl.DataType) -> str:
-    """A type as Spark SQL calls it.
-
-    >>> type_name(pl.Datetime("us", "UTC")), type_name(pl.Int64()), type_name(pl.List(pl.Int64()))
-    ('timestamp', 'bigint', 'List(Int64)')
-    """
-    if isinstance(dtype, pl.Datetime):
-        return "timestamp" if dtype.time_zone else "timestamp_ntz"
-    return TYPE_NAMES.get(dtype, str(dtype))
-
-
-TYPE_NAMES: dict[pl.DataType, str] = {
-    pl.Boolean(): "boolean",
-    pl.Int8(): "tinyint",
-    pl.Int16(): "smallint",
-    pl.Int32(): "int",
-    pl.Int64(): "bigint",
-    pl.Float32(): "float",
-    pl.Float64(): "double",
-    pl.String(): "string",
-    pl.Binary(): "binary",
-    pl.Date(): "date",
-}
 
 
 def shape_text(shape: Shape, attribute: str, dtype: pl.DataType) -> str:

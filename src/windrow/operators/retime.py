@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
+from windrow.errors import ResultError
 from windrow.operators.admit import NULL_PROGRESS, REASON, out_of_range, physical, reach, within
 from windrow.operators.clock import Bounds
 from windrow.operators.operator import PROGRESS, Batch, Item, Rolling, Side
@@ -41,8 +42,15 @@ class Retime(Rolling):
         return [found.filter(good), Side("bad", bad.height, bad)]
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        found = transformed(promise, self.attribute, self.dtype, lambda at: at.select(self.at).item())
+        found = transformed(promise, self.attribute, self.dtype, self._value)
         return [] if found is None else self.news(found)
+
+    def _value(self, at: Batch) -> int | None:
+        try:
+            value: int | None = at.select(self.at).item()
+        except ResultError:  # a promise is no row: where the expression has no value it says nothing
+            return None
+        return value
 
 
 def transformed(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 WID = "@window"
-# What both evaluate alike whatever the values are: arithmetic, for one, overflows differently.
+# What both evaluate alike whatever the values are: arithmetic, for one, is in 64 bits here, and in the operands' there.
 LOGIC: tuple[type[exp.Expr], ...] = (exp.And, exp.Or, exp.Not, exp.Paren, exp.Is, exp.In, exp.Between)
 COMPARED: tuple[type[exp.Expr], ...] = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 LEAVES: tuple[type[exp.Expr], ...] = (exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.Boolean)
