@@ -14,7 +14,7 @@ import polars as pl
 import sqlglot
 from sqlglot import exp
 
-from windrow.errors import QueryError, listing, underline
+from windrow.errors import QueryError, listing
 from windrow.language import promise
 from windrow.language.dialect import PunctuatedBy, Windrow, WindrowParser
 from windrow.language.lengths import length
@@ -23,6 +23,7 @@ from windrow.language.scans import promising
 from windrow.logical.explain import promises_text
 from windrow.logical.expressions import fail
 from windrow.logical.nodes import Progress, Scan
+from windrow.logical.reading import located
 
 Ways = Mapping[str, Promise]
 WAYS: dict[str, Callable[..., Promise]] = {
@@ -94,16 +95,6 @@ def way(text: str) -> Promise:
         return _declared(Scan("", tuple(schema.items()), given), tree, {}, text).source
 
     return Promise(declare)
-
-
-def located(text: str, error: sqlglot.ParseError) -> str:
-    """What sqlglot says about a text, with the place underlined."""
-    if not error.errors:
-        return f"cannot read the query: {error}"
-    first = error.errors[0]
-    line, column, word = first["line"], first["col"], first["highlight"] or ""
-    start = sum(len(part) + 1 for part in text.split("\n")[: line - 1]) + column - len(word)
-    return f"{first['description'].rstrip('.')}\n{underline(text, max(0, start), max(0, start + len(word) - 1))}"
 
 
 def _text(tree: exp.Expr, sql: str) -> str:

@@ -18,6 +18,8 @@ from polars.exceptions import PolarsError
 from sqlglot import exp
 
 from windrow.errors import QueryError, listing, underline
+from windrow.logical.consumed import check
+from windrow.logical.reading import SparkSql, located, named, place, written
 from windrow.operators.admit import iso_timestamp
 
 Schema = Mapping[str, pl.DataType]
@@ -71,29 +73,39 @@ def unit(name: str) -> str | None:
 
 def fail(node: exp.Expr, message: str, sql: str | None = None) -> QueryError:
     """A query error that underlines the node, if its place in the text is known."""
-    places = [n.meta for n in node.walk() if "start" in n.meta]
-    if sql is None or not places:
-        return QueryError(message)
-    start, end = min(p["start"] for p in places), max(p["end"] for p in places)
-    return QueryError(f"{message}\n{underline(sql, start, end)}")
+    found = place(node)
+    return QueryError(message if sql is None or found is None else f"{message}\n{underline(sql, *found)}")
 
 
 def parse(text: str) -> exp.Expr:
     """A scalar expression from SQL text."""
+    if not isinstance(text, str):
+        raise QueryError(f"{text!r} is not an expression: write SQL in quotes, as in 'len + 1'")
     try:
-        return sqlglot.parse_one(text, into=exp.Condition, dialect="spark")
+        found = SparkSql().parse_into(exp.Condition, text)
+    except sqlglot.ParseError as error:
+        raise QueryError(f"cannot read {text!r}: {located(text, error)}") from None
     except sqlglot.errors.SqlglotError as error:
-        found: dict[str, Any] = next(iter(getattr(error, "errors", [])), {})
-        message = found.get("description") or str(error)
-        if "<class" in message:  # sqlglot names its own classes where an operand is missing
-            message = "the expression is not complete"
-        raise QueryError(f"cannot read {text!r}: {message}") from None
+        raise QueryError(f"cannot read {text!r}: {error}") from None
+    if len(found) != 1 or found[0] is None:
+        raise QueryError(f"cannot read {text!r}: expected one expression")
+    check(found[0], text)
+    return found[0]
+
+
+def column_or(text: str, schema: Schema) -> exp.Expr:
+    """The column that a text names exactly, keyword or not, with dots or not; else an expression."""
+    return exp.column(text) if isinstance(text, str) and text in schema else parse(text)
 
 
 def resolve(node: exp.Expr, schema: Schema, sql: str | None = None) -> exp.Expr:
     """A copy with every column spelled as in the schema (names match exactly, or else without regard to case)."""
     node = node.copy()
     for column in list(node.find_all(exp.Column)):
+        if column.table:
+            parts = [p.name for p in column.parts]
+            alone = f"unknown table {'.'.join(parts[:-1])!r} in {'.'.join(parts)}: name the column alone"
+            raise dotted(column, schema, sql) or fail(column, alone, sql)
         name = column.name
         if name in schema:
             continue
@@ -105,12 +117,25 @@ def resolve(node: exp.Expr, schema: Schema, sql: str | None = None) -> exp.Expr:
     return node
 
 
+def dotted(column: exp.Column, schema: Schema, sql: str | None) -> QueryError | None:
+    """What is wrong with a name with dots that is not about a table."""
+    parts = [p.name for p in column.parts]
+    whole = ".".join(parts)
+    if whole in schema:
+        return fail(column, f"a column whose name has dots is written in backquotes: `{whole}`", sql)
+    if any(c.lower() == parts[0].lower() for c in schema):
+        return fail(column, f"{whole}: fields of a column are not supported", sql)
+    return None
+
+
 def sql_type(text: str) -> pl.DataType:
     """A type as SQL writes it.
 
     >>> sql_type("ARRAY<DOUBLE>"), sql_type("STRUCT<n: BIGINT>"), sql_type("DECIMAL(10, 2)")
     (List(Float64), Struct({'n': Int64}), Decimal(precision=10, scale=2))
     """
+    if not isinstance(text, str):
+        raise QueryError(f"{text!r} is not a type: write it as SQL does, as in 'BIGINT'")
     try:
         return _plain_type(sqlglot.exp.DataType.build(text, dialect="spark"), text)
     except sqlglot.errors.SqlglotError as error:
@@ -171,7 +196,7 @@ class _Translator:
                 found = pl.DataFrame(schema=self.schema).select(self.of(node)).to_series().dtype
             except PolarsError as error:
                 reason = str(error).split("\n")[0]
-                raise fail(node, f"the types in {node.sql('spark')} do not fit: {reason}", self.sql) from None
+                raise fail(node, f"the types in {written(node, self.sql)} do not fit: {reason}", self.sql) from None
             self._dtypes[id(node)] = found
         return self._dtypes[id(node)]
 
@@ -191,8 +216,7 @@ class _Translator:
                 return binary(self._wide(node.left), self._wide(node.right))
             left, right = self._aligned(node.left, node.right)
             return binary(left, right)
-        name = node.name if isinstance(node, exp.Anonymous) else node.key
-        raise fail(node, f"{name!r} is not supported in expressions", self.sql)
+        raise fail(node, f"{named(node, self.sql)!r} is not supported in expressions", self.sql)
 
     def _aligned(self, left: exp.Expr, right: exp.Expr) -> tuple[pl.Expr, pl.Expr]:
         """Both sides of a comparison; a text literal beside a timestamp or date is read as one."""

@@ -11,7 +11,6 @@ import polars as pl
 from sqlglot import exp
 
 from windrow.aggregates import Partials
-from windrow.errors import PlanError
 from windrow.logical.nodes import (
     Apply,
     Filter,
@@ -129,10 +128,6 @@ def _slide_by_tuple(node: WindowAggregate, aggregates: Partials) -> Physical:
     keys = key_names(node)
     low = Step("instants", partial(Instants, keys, aggregates), "one partial per progress value and group")
     algorithm = node.using or "blocks"
-    if algorithm not in BY_TUPLE:
-        raise PlanError(
-            f"there is no algorithm {algorithm!r} for slide-by-tuple windows; there are: {', '.join(BY_TUPLE)}"
-        )
     operator, says = BY_TUPLE[algorithm]
     slid = partial(operator, node.window, keys, aggregates, node.bound, node.options, node.parts)
     return Physical(algorithm, (low,), Step("slide-by-tuple", slid, says), node.parts)

@@ -14,6 +14,13 @@ ACCEPTED = "rows (dicts), or an Arrow, pandas or Polars table, or a Spark DataFr
 
 def to_frame(data: Any, progress: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """A frame, and the rows that did not fit because their progress value is of another type than the rest."""
+    try:
+        return _to_frame(data, progress)
+    except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"the {type(data).__name__} does not make a table: {error}") from None
+
+
+def _to_frame(data: Any, progress: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     if isinstance(data, pl.DataFrame):
         return normal(data), pl.DataFrame()
     if isinstance(data, pl.LazyFrame):
@@ -21,7 +28,7 @@ def to_frame(data: Any, progress: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         frame = pl.DataFrame(data)
         return normal(frame), pl.DataFrame()
-    if type(data).__module__.startswith("pandas."):
+    if type(data).__module__.startswith("pandas.") and hasattr(data, "columns"):
         return normal(pl.from_pandas(data)), pl.DataFrame()
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes, Mapping)):
         return _from_rows(list(data), progress)
@@ -29,19 +36,16 @@ def to_frame(data: Any, progress: str) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _from_rows(rows: list[Any], progress: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    if odd := next((r for r in rows if not isinstance(r, Mapping)), None):
-        raise DataError(f"rows must be dicts, and one is a {type(odd).__name__}: {odd!r}")
+    for row in rows:
+        if not isinstance(row, Mapping):
+            raise DataError(f"rows must be dicts, and one is a {type(row).__name__}: {row!r}")
     kinds = [type(r.get(progress)) for r in rows if r.get(progress) is not None]
     main = max(kinds, key=kinds.count, default=type(None))
     good = [r for r in rows if r.get(progress) is None or type(r.get(progress)) is main]
     bad = [
         {**r, progress: str(r[progress])} for r in rows if r.get(progress) is not None and type(r[progress]) is not main
     ]
-    try:
-        frame = pl.DataFrame(good, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, TypeError) as error:
-        raise DataError(f"the rows do not make a table: {error}") from None
-    return normal(frame), pl.DataFrame(bad, infer_schema_length=None)
+    return normal(pl.DataFrame(good, infer_schema_length=None)), pl.DataFrame(bad, infer_schema_length=None)
 
 
 def normal(frame: pl.DataFrame) -> pl.DataFrame:
