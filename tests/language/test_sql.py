@@ -222,7 +222,10 @@ def test_errors_underline_the_text(query, message, underlined, tables):
         ("SELECT count(*) FROM Main1 [RANGE 1 minute, TIME ZONE 'UTC', TIME ZONE 'UTC']", "given twice"),
         ("SELECT count(*) AS n FROM Main1 [RANGE 1 minute] ORDER BY n NULLS LAST LIMIT 1", "NULLs come first"),
         ("SELECT count(*) FROM Main1 [RANGE 1 minute] SORT BY count", "SORT BY"),
-        ("SELECT approx_count_distinct(len, 0.05) FROM Main1 [RANGE 1 minute]", "accuracy is not supported"),
+        (
+            "SELECT approx_count_distinct(len, 0.05) FROM Main1 [RANGE 1 minute]",
+            "0.05 is not supported in approx_count_distinct",
+        ),
         ("SELECT quantile(len, 2) FROM Main1 [RANGE 1 minute]", "a share from 0 to 1"),
         ("SELECT top_k(len) FROM Main1 [RANGE 1 minute]", "a number of values"),
         ("SELECT heavy_hitters(len, srcIP) FROM Main1 [RANGE 1 minute]", "takes numbers after its argument"),

@@ -352,7 +352,7 @@ REFUSED = [
     ("x = 'abc'", "the types in x = 'abc' do not fit: "),
     ("s + 1", "the types in s + 1 do not fit: "),
     ("s BETWEEN 1 AND 2", "the types in s BETWEEN 1 AND 2 do not fit: "),
-    ("upper(x)", "the types in UPPER(x) do not fit: "),
+    ("upper(x)", "the types in upper(x) do not fit: "),
     ("ts > n", "the types in ts > n do not fit: "),
     ("x LIKE 'a'", "the types in x LIKE 'a' do not fit: "),
     ("CASE WHEN x THEN 1 END", "the types in CASE WHEN x THEN 1 END do not fit: "),
@@ -379,7 +379,7 @@ REFUSED = [
     ("x y", "cannot read 'x y': "),
     ("", "cannot read '': "),
     ("x = 'unclosed", "cannot read"),
-    ("(SELECT 1)", "'subquery' is not supported in expressions"),
+    ("(SELECT 1)", "'(SELECT 1)' is not supported in expressions"),
 ]
 
 

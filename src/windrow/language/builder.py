@@ -57,7 +57,6 @@ if TYPE_CHECKING:
 UNNAMED = "stream"
 TESTED = "tested by a function"  # the column of a Python condition, between two steps
 DIRECTION = re.compile(r"(.*\S)\s+(ASC|DESC)\s*", re.IGNORECASE | re.DOTALL)
-MOST = 1e18  # of whatever is told about a stream
 SAMPLE = 100_000  # rows that the optimizer measures
 
 
@@ -133,8 +132,9 @@ def _told(statistics: Statistics | None) -> Statistics | None:
         return None
     if not isinstance(statistics, Statistics):
         raise QueryError(f"statistics={statistics!r} must be wr.Statistics(rate=.., groups=..)")
-    given.number(statistics.rate, "rate", 0, MOST)
-    given.number(statistics.groups, "groups", 0, MOST)
+    for name, value in (("rate", statistics.rate), ("groups", statistics.groups)):
+        if given.number(value, name) <= 0:
+            raise QueryError(f"{name}={value} must be above 0")
     return statistics
 
 
@@ -418,7 +418,7 @@ class Stream:
         given.flag(descending, "descending")
         term = self._resolved(by)
         expressions.dtype_of(term, self.node.schema, by)
-        return replace(self, node=ranked(self.node, ((term, descending),), given.whole(limit, "limit", least=1)))
+        return replace(self, node=ranked(self.node, ((term, descending),), given.whole(limit, "limit")))
 
     def _progressing(self) -> pl.DataType:
         if self.node.progress is None:

@@ -53,6 +53,7 @@ STATEMENT: Known = {
     exp.First: {"this"},
     exp.Last: {"this"},
 }
+NAMES = (exp.Identifier, NoneType)
 AS_OF = r"(?:FOR\s+)?(?:SYSTEM_)?(?:VERSION|TIMESTAMP|TIME)\s+AS\s+OF"
 WORDS = consumed.WORDS | {
     "by_name": r"BY\s+NAME",
@@ -83,6 +84,7 @@ WORDS = consumed.WORDS | {
     "options": "OPTION",
     "ordinality": r"WITH\s+ORDINALITY",
     "partition": "PARTITION",
+    "pattern": "PATTERN",
     "pivots": "(?:UN)?PIVOT",
     "prewhere": "PREWHERE",
     "qualify": "QUALIFY",
@@ -118,10 +120,10 @@ def check(tree: exp.Expr, sql: str) -> None:
         raise fail(join, "joins of streams are not supported", sql)
     for query in tree.find_all(exp.Select, exp.SetOperation):
         if not isinstance(_around(query), (exp.From, exp.Table, exp.CTE, NoneType)):
-            raise fail(query, "a query inside an expression is not supported", sql)
-    for alias in tree.find_all(exp.TableAlias):
-        if not isinstance(alias.this, (exp.Identifier, NoneType)):
-            raise fail(alias, "the alias of a table is a name", sql)
+            raise fail(query.parent or query, "a query inside an expression is not supported", sql)
+    for alias in tree.find_all(exp.TableAlias, exp.Alias):
+        if not isinstance(alias.this if isinstance(alias, exp.TableAlias) else alias.args["alias"], NAMES):
+            raise fail(alias, "an alias is a name", sql)
     for part, word in ((exp.Ordered, r"ORDER\s+BY\s+ALL"), (exp.Limit, r"LIMIT\s+ALL")):
         for node in tree.find_all(part):
             if isinstance(node.args.get("this") or node.args.get("expression"), exp.Var):

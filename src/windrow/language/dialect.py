@@ -92,6 +92,11 @@ class WindrowParser(StrictParser):
             self.raise_error("Expected a table after the comma", comma)
         return found
 
+    def _parse_limit(self, *args: Any, **kwargs: Any) -> Any:
+        if self._curr.token_type == TokenType.LIMIT and self._next.token_type == TokenType.COMMA:
+            self.raise_error("Expected a number after LIMIT", self._next)
+        return super()._parse_limit(*args, **kwargs)
+
     def _at_clause(self) -> bool:
         return self._curr.token_type == OPENING
 

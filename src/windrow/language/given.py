@@ -8,6 +8,8 @@ from typing import Any
 
 from windrow.errors import QueryError
 
+MOST = 1e300  # infinity, and what is not a number, are none here
+
 
 def text(given: Any, what: str) -> str:
     """A name or another text.
@@ -32,23 +34,23 @@ def texts(given: Any, what: str) -> tuple[str, ...]:
     return found
 
 
-def whole(given: Any, what: str, least: int = 0) -> int:
+def whole(given: Any, what: str) -> int:
     """A whole number.
 
-    >>> whole(-1, "row_slack")
+    >>> whole(1.5, "row_slack")
     Traceback (most recent call last):
       ...
-    windrow.errors.QueryError: row_slack=-1 must be a whole number from 0 on
+    windrow.errors.QueryError: row_slack=1.5 must be a whole number of 64 bits
     """
-    if isinstance(given, bool) or not isinstance(given, Integral) or not least <= int(given) < 2**63:
-        raise QueryError(f"{what}={given!r} must be a whole number from {least} on")
+    if isinstance(given, bool) or not isinstance(given, Integral) or not -(2**63) <= int(given) < 2**63:
+        raise QueryError(f"{what}={given!r} must be a whole number of 64 bits")
     return int(given)
 
 
-def number(given: Any, what: str, above: float, most: float) -> float:
-    """A number above one and up to another."""
-    if isinstance(given, bool) or not isinstance(given, Real) or not above < float(given) <= most:
-        raise QueryError(f"{what}={given!r} must be a number above {above:g} and at most {most:g}")
+def number(given: Any, what: str) -> float:
+    """A number."""
+    if isinstance(given, bool) or not isinstance(given, Real) or not -MOST < float(given) < MOST:
+        raise QueryError(f"{what}={given!r} must be a number")
     return float(given)
 
 

@@ -251,6 +251,9 @@ class Grouped:
             if function not in DISTINCT or len(argument.expressions) != 1:
                 raise fail(tree, f"DISTINCT fits one argument of {listing(DISTINCT)}", self.terms.text)
             function, argument = DISTINCT[function], argument.expressions[0]
+        if isinstance(argument, exp.Star) and (function != "count" or argument.args.get("except_")):
+            said = f"{written(argument, self.terms.text)} is no argument of {named(tree)}()"
+            raise fail(tree, said, self.terms.text)
         if isinstance(argument, exp.Star) or (isinstance(argument, exp.Literal) and function == "count"):
             argument = None
         resolved = None if argument is None else self.terms.resolved(argument, self.input)

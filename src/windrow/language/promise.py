@@ -47,6 +47,8 @@ def rows(behind: int) -> Promise:
     [(0, 2, 1)]
     """
     behind = whole(behind, "slack in rows")
+    if behind < 0:
+        raise QueryError(f"slack in rows must be zero or more, not {behind}")
 
     def declare(given: Progress, _: Mapping[str, pl.DataType]) -> Progress:
         if len(given.row_num) > 1:
@@ -72,7 +74,9 @@ def partitions(column: str, count: int, slack: Length = 0) -> Promise:
     >>> run.push("s", [{"t": 8, "p": 1, "k": "loud"}]).results().rows()
     [(1, 'quiet', 0, 5, 1)]
     """
-    count, column = whole(count, "count", least=1), text(column, "column")
+    count, column = whole(count, "count"), text(column, "column")
+    if count < 1:
+        raise QueryError(f"a source has at least one partition, not {count}")
 
     def declare(given: Progress, schema: Mapping[str, pl.DataType]) -> Progress:
         _has(schema, column, "partitions")
@@ -87,7 +91,9 @@ def estimated(initial: Length, quantile: float = 0.999) -> Promise:
     It is ``initial`` until enough rows are seen. A choice for streams of which nobody knows the disorder: it gives up
     that no row is late, which a slack that is known keeps.
     """
-    quantile = number(quantile, "quantile", 0, 1)
+    quantile = number(quantile, "quantile")
+    if not 0 < quantile <= 1:
+        raise QueryError(f"the quantile of rows in time is above 0 and at most 1, not {quantile}")
     return Promise(
         lambda given, schema: replace(given, rule=Estimated(quantile, _length(initial, given, schema, "initial")))
     )

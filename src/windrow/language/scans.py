@@ -28,7 +28,7 @@ def numbering(schema: dict[str, pl.DataType], given: str | Sequence[str] | None,
             raise QueryError(f"row_num={column!r} is not a column; there are: {listing(schema)}")
     if columns and not schema[columns[-1]].is_integer():
         raise QueryError(f"row_num={columns[-1]!r} must be an integer, not {schema[columns[-1]]}")
-    if whole(slack, "row_slack") and not columns:
+    if whole(slack, "row_slack") < 0 or (slack and not columns):
         raise QueryError("row_slack is how far rows can be out of the order of row_num: zero or more, with a row_num")
     return columns
 

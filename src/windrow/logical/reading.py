@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import sqlglot
@@ -56,10 +55,11 @@ class StrictParser(SparkParser):
 
     def _check_hints(self, tokens: list[Token]) -> None:
         """A hint that stands anywhere but after SELECT would be a comment."""
-        for before, after in pairwise(tokens):
-            if found := MISPLACED.match(self.sql[before.end + 1 : after.start]):
-                start = before.end + 1 + found.start(1)
-                self.raise_error("A hint stands right after SELECT", self._token(start, before.end + found.end(1)))
+        ends = [-1, *(t.end for t in tokens)]
+        for before, after in zip(ends, [*(t.start for t in tokens), len(self.sql)], strict=True):
+            if found := MISPLACED.match(self.sql[before + 1 : after]):
+                start = before + 1 + found.start(1)
+                self.raise_error("A hint stands right after SELECT", self._token(start, before + found.end(1)))
 
     def _token(self, start: int, end: int) -> Token:
         line_start = self.sql.rfind("\n", 0, end + 1) + 1
@@ -152,6 +152,10 @@ class StrictParser(SparkParser):
                 made -= 1
             elif not (isinstance(found, exp.IgnoreNulls) and argument == exp.true()):
                 self.raise_error("This argument is not supported", self._token(*span))
+
+    def _parse_string_as_identifier(self) -> exp.Identifier | None:
+        """Nothing: a text is no name in Spark."""
+        return None
 
     def _warn_unsupported(self) -> None:
         """Nothing: what is no query is refused, not run."""
