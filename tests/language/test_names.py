@@ -5,7 +5,7 @@ import pytest
 import windrow as wr
 
 ODD = ["id.orig_h", "select", "order", "a b", "c`d", "Group", "1st"]
-ROWS = [{"t": t, **{name: t % 2 for name in ODD}, "x": t} for t in range(4)]
+ROWS = [{"t": t, **dict.fromkeys(ODD, t % 2), "x": t} for t in range(4)]
 
 
 def stream():
@@ -37,7 +37,7 @@ def test_a_dot_in_an_expression_needs_backquotes():
         stream().where("id.orig_h = 1")
     with pytest.raises(wr.QueryError, match=r"written in backquotes: `id.orig_h`\n"):
         wr.sql("SELECT id.orig_h FROM s", s=stream())
-    with pytest.raises(wr.QueryError, match="unknown table 'nope' in nope.x: name the column alone"):
+    with pytest.raises(wr.QueryError, match=r"unknown table 'nope' in nope\.x: name the column alone"):
         stream().where("nope.x = 1")
 
 

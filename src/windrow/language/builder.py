@@ -132,9 +132,9 @@ def _told(statistics: Statistics | None) -> Statistics | None:
         return None
     if not isinstance(statistics, Statistics):
         raise QueryError(f"statistics={statistics!r} must be wr.Statistics(rate=.., groups=..)")
-    for name, value in (("rate", statistics.rate), ("groups", statistics.groups)):
-        if given.number(value, name) <= 0:
-            raise QueryError(f"{name}={value} must be above 0")
+    for name, told in (("rate", statistics.rate), ("groups", statistics.groups)):
+        if given.number(told, name) <= 0:
+            raise QueryError(f"{name}={told} must be above 0")
     return statistics
 
 

@@ -33,7 +33,7 @@ from windrow.operators.apply import Function
 from windrow.operators.entries import FlushPolicy
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.released import STATUS, VERSION
-from windrow.windows import Landmark, Partitioned, RowSliding, SlideByTuple, Sliding
+from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
 
 def where(argument: exp.Expr | None, condition: exp.Expr) -> exp.Expr:
@@ -210,6 +210,10 @@ def _check_options(node: Node, window: Shape, options: Options) -> None:
         raise PlanError("a time to keep windows belongs to LATE REVISE only")
     if options.empty and options.versioned:
         raise PlanError("WITH EMPTY together with EMIT EARLY or LATE REVISE has no operator: use one of them")
+    if options.generous and isinstance(window, (Session, Partitioned)):
+        raise PlanError(
+            f"GENEROUS: a late row belongs to no open window of type {kind}, as it would change those that are out"
+        )
     _check_partial(node, window, options)
     if options.zone is not None and not (
         isinstance(window, (Sliding, Landmark))
