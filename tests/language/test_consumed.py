@@ -4,6 +4,7 @@ import pytest
 from sqlglot import exp
 
 import windrow as wr
+from windrow.hosts.spark.native import _is_native
 from windrow.language.consumed import STATEMENT, WORDS
 from windrow.language.dialect import Windrow
 from windrow.logical import expressions
@@ -315,6 +316,7 @@ def test_hints_of_python_that_could_do_nothing():
     ):
         with pytest.raises(wr.QueryError):
             call()
+    assert not _is_native(s.window(5, memory="1 MB").agg(n=wr.count()).node)
     shared = {"a": s.window(5, memory="1 MB").agg(n=wr.count()), "b": s.window(10).agg(n=wr.count())}
     with pytest.raises(wr.PlanError, match="memory= is for the choice"):
         wr.together(**shared).collect()

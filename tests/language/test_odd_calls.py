@@ -215,6 +215,7 @@ CALLS = {  # a call by its name, with parameters that are fine
         lambda **g: wr.stream(ROWS, "t", punctuation=wr.promise.function(**g)),
         {"says": lambda seen: None, "name": "mine"},
     ),
+    "run.promise": (lambda **g: RESULTS.run().promise(**g), {"source": "s", "at": 3}),
     "Statistics": (
         lambda **g: wr.stream(ROWS, "t", statistics=wr.Statistics(**g)).window(2).agg(n=wr.count()),
         {"rate": 10.0, "groups": 2.0},
@@ -225,7 +226,8 @@ CALLS = {  # a call by its name, with parameters that are fine
 @pytest.mark.parametrize("call", CALLS)
 def test_calls_as_they_are_meant_run(call):
     function, given = CALLS[call]
-    function(**given).collect()
+    found = function(**given)
+    assert not isinstance(found, wr.Stream) or found.collect() is not None
 
 
 def outcome(function, given):

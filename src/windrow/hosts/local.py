@@ -153,7 +153,7 @@ class LocalRun:
 
     def _ports(self, source: str) -> list[int]:
         scans = self.plan.scans()
-        if found := [port for port, scan in enumerate(scans) if scan.name == source]:
+        if found := [port for port, scan in enumerate(scans) if isinstance(source, str) and scan.name == source]:
             return found
         raise QueryError(f"the query has no source {source!r}; there are: {listing({s.name for s in scans})}")
 

@@ -123,7 +123,7 @@ def check(tree: exp.Expr, sql: str) -> None:
             raise fail(query.parent or query, "a query inside an expression is not supported", sql)
     for alias in tree.find_all(exp.TableAlias, exp.Alias):
         if not isinstance(alias.this if isinstance(alias, exp.TableAlias) else alias.args["alias"], NAMES):
-            raise fail(alias, "an alias is a name", sql)
+            raise fail(alias.parent or alias, "an alias is a name", sql)
     for part, word in ((exp.Ordered, r"ORDER\s+BY\s+ALL"), (exp.Limit, r"LIMIT\s+ALL")):
         for node in tree.find_all(part):
             if isinstance(node.args.get("this") or node.args.get("expression"), exp.Var):

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import polars as pl
-import sqlglot
 from sqlglot import exp
 
 from windrow.errors import QueryError, listing
@@ -23,7 +22,7 @@ from windrow.language.scans import promising
 from windrow.logical.explain import promises_text
 from windrow.logical.expressions import fail
 from windrow.logical.nodes import Progress, Scan
-from windrow.logical.reading import located
+from windrow.logical.reading import read
 
 Ways = Mapping[str, Promise]
 WAYS: dict[str, Callable[..., Promise]] = {
@@ -81,12 +80,7 @@ def way(text: str) -> Promise:
     >>> stream([{"t": 1, "p": 7}], progress="t", punctuation=way("partitions(p, 8, slack => 2)")).node.source.rule
     BySource(column='p', slack=2, count=8)
     """
-    try:
-        found = WindrowParser(dialect=Windrow).parse_way(Windrow().tokenize(text), text)
-    except sqlglot.ParseError as error:
-        raise QueryError(located(text, error)) from None
-    except sqlglot.TokenError as error:
-        raise QueryError(f"cannot read {text!r}: {error}") from None
+    found = read(lambda: WindrowParser(dialect=Windrow).parse_way(Windrow().tokenize(text), text), text)
     tree = found[0] if len(found) == 1 else None
     if not isinstance(tree, PunctuatedBy):
         raise QueryError(f"{text!r} is not a way to make promises, such as slack('10 seconds')")

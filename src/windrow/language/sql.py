@@ -31,7 +31,7 @@ from windrow.logical.nodes import (
     Scan,
     Together,
 )
-from windrow.logical.reading import located
+from windrow.logical.reading import read
 
 RESULTS = "PUNCTUATED BY says how a source makes promises; the results of"
 TWICE = "{!r} is in the query twice, and can make promises in one way only"
@@ -88,17 +88,12 @@ def _scans(node: Node) -> list[Scan]:
 
 
 def _parse(query: str) -> exp.Expr:
-    try:
-        found = sqlglot.parse(query, dialect=Windrow)
-    except sqlglot.ParseError as error:
-        raise QueryError(located(query, error)) from None
-    except sqlglot.TokenError as error:
-        raise QueryError(f"cannot read the query: {error}") from None
-    statements = [s for s in found if s is not None]
+    statements = [s for s in read(lambda: sqlglot.parse(query, dialect=Windrow), query) if s is not None]
     if len(statements) != 1:
         raise QueryError(f"expected one query, found {len(statements)}")
-    check(statements[0], query)
-    return statements[0]
+    tree: exp.Expr = statements[0]
+    check(tree, query)
+    return tree
 
 
 @dataclass
@@ -112,8 +107,10 @@ class _Planner(Terms):
             case exp.Subquery():
                 return self._of_all(tree, self.query(tree.this))
             case exp.Union():
-                both = united([self.query(tree.this), self.query(tree.expression)])
-                return self._of_all(tree, distinct(both) if tree.args.get("distinct") else both)
+                members = [self.query(tree.this), self.query(tree.expression)]
+                with self.at(tree):
+                    both = united(members)
+                    return self._of_all(tree, distinct(both) if tree.args.get("distinct") else both)
             case exp.Select():
                 return self._select(tree)
         if isinstance(tree, exp.SetOperation):
@@ -135,11 +132,13 @@ class _Planner(Terms):
     def _from(self, select: exp.Select) -> tuple[Node, WindowClause | None]:
         found = select.args.get("from_")
         if found is None:
-            raise QueryError(f"the query has no FROM; there are the tables: {listing(self.tables)}")
+            raise fail(select, f"the query has no FROM; there are the tables: {listing(self.tables)}", self.text)
         tree = found.this
         trees = [tree, *(tree.args.get(UNIONED) or [])]
         clauses = [c for t in trees if (c := t.args.get(CLAUSE)) is not None]
-        return united([self._table(t) for t in trees]), clauses[-1] if clauses else None
+        members = [self._table(t) for t in trees]
+        with self.at(tree):
+            return united(members), clauses[-1] if clauses else None
 
     def _table(self, tree: exp.Expr, way: PunctuatedBy | None = None) -> Node:
         """``way``: what is said after the parentheses around a table is about each table inside."""
@@ -199,8 +198,10 @@ class _Planner(Terms):
             self.no_aggregates(where.this, "WHERE")
             node = filtered(node, self.resolved(where.this, node), self.text)
         if clause is None and not self._groups_by_progress(select, node):
-            return self._plain(select, items, node)
-        return Grouped(self, select, items, clause, node).plan()
+            with self.at(select):
+                return self._plain(select, items, node)
+        with self.at(clause or select):
+            return Grouped(self, select, items, clause, node).plan()
 
     def _groups_by_progress(self, select: exp.Select, node: Node) -> bool:
         """GROUP BY the progressing attribute closes by itself: each value is a window of length one."""

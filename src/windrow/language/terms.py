@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from windrow.aggregates import FUNCTIONS as AGGREGATES
 from windrow.aggregates import UserAggregate
+from windrow.errors import PlanError, QueryError, underline
 from windrow.logical.checked import (
     distinct,
 )
@@ -16,6 +18,7 @@ from windrow.logical.expressions import fail, resolve, visible
 from windrow.logical.nodes import (
     Node,
 )
+from windrow.logical.reading import place
 
 FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.Count: "count",
@@ -58,6 +61,17 @@ class Terms:
 
     text: str
     users: Mapping[str, UserAggregate] = field(default_factory=dict)
+
+    @contextmanager
+    def at(self, tree: exp.Expr) -> Iterator[None]:
+        """Whatever is refused inside without a place in the text is underlined here."""
+        try:
+            yield
+        except (QueryError, PlanError) as error:
+            found = place(tree)
+            if found is None or "\n" in str(error):
+                raise
+            raise type(error)(f"{error}\n{underline(self.text, *found)}") from None
 
     def distinct(self, select: exp.Select, node: Node) -> Node:
         asked = select.args.get("distinct")

@@ -50,6 +50,7 @@ EXPRESSIONS: Known = {
     exp.Trim: {"this", "expression", "position"},
     exp.TsOrDsToDate: {"this", "format", "safe"},
 }
+NEEDED: Known = {exp.Substring: ("start",)}  # what sqlglot can do without, and the translation cannot
 SIZED = (exp.DType.DECIMAL, exp.DType.ARRAY, exp.DType.STRUCT, exp.DType.MAP)
 WORDS = {  # arguments without a place of their own in the text: how they are written
     (exp.Cast, "format"): "FORMAT",
@@ -67,6 +68,8 @@ def check(tree: exp.Expr, sql: str | None, known: Known = EXPRESSIONS, words: Ma
     for node in tree.walk():
         if isinstance(node, exp.Literal) and node.is_int and int(node.name) > _most(node):
             raise fail_at(place(node), f"{node.name} is beyond 64 bits: write it with a dot for a double", sql)
+        if missing := [n for n in NEEDED.get(type(node), ()) if node.args.get(n) is None]:
+            raise fail_at(place(node), f"{written(node, sql)} needs more arguments: {', '.join(missing)}", sql)
         allowed = _allowed(node, known)
         for name, value in node.args.items() if allowed is not None else ():
             if name not in (allowed or ()) and _is_set(value, type(node), name):
@@ -101,7 +104,7 @@ def _unread(node: exp.Expr, name: str, value: Any, sql: str | None, words: Mappi
         return QueryError(f"{what} is not supported\n{underline(sql, found[0], end)}")
     around = f" in {written(node, sql)}" if place(node) is not None else ""
     if not places:
-        return fail_at(place(node), f"{name.strip('_').upper()} is not supported{around}", sql)
+        return fail_at(place(node), f"{written(node, sql)} is not supported", sql)
     said = f"{written(values[0], sql)} is not supported{around}"
     return fail_at((min(p[0] for p in places), max(p[1] for p in places)), said, sql)
 

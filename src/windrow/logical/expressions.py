@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from windrow.errors import QueryError, listing, underline
 from windrow.logical.consumed import check
-from windrow.logical.reading import SparkSql, located, named, place, written
+from windrow.logical.reading import SparkSql, named, place, read, written
 from windrow.operators.admit import iso_timestamp
 
 Schema = Mapping[str, pl.DataType]
@@ -81,16 +81,12 @@ def parse(text: str) -> exp.Expr:
     """A scalar expression from SQL text."""
     if not isinstance(text, str):
         raise QueryError(f"{text!r} is not an expression: write SQL in quotes, as in 'len + 1'")
-    try:
-        found = SparkSql().parse_into(exp.Condition, text)
-    except sqlglot.ParseError as error:
-        raise QueryError(f"cannot read {text!r}: {located(text, error)}") from None
-    except sqlglot.errors.SqlglotError as error:
-        raise QueryError(f"cannot read {text!r}: {error}") from None
+    found = read(lambda: SparkSql().parse_into(exp.Condition, text), text, f"cannot read {text!r}: ")
     if len(found) != 1 or found[0] is None:
         raise QueryError(f"cannot read {text!r}: expected one expression")
-    check(found[0], text)
-    return found[0]
+    tree: exp.Expr = found[0]
+    check(tree, text)
+    return tree
 
 
 def column_or(text: str, schema: Schema) -> exp.Expr:

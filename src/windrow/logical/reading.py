@@ -16,12 +16,13 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from windrow.errors import underline
+from windrow.errors import QueryError, underline
 
 NAME = "windrow_name"  # the name of a function as it was written, in the meta of its node
 ESCAPED = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([01][0-7]{2})|(.))", re.DOTALL)
 ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": r"\%", "_": r"\_"}
 AROUND = (exp.Window, exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)  # what follows a call
+LEXEME = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|(?!/\*)[^'"`]""", re.DOTALL)
 COMMENTS = r"(?:\s|--[^\n]*(?:\n|$)|/\*(?!\+).*?\*/)*"
 MISPLACED = re.compile(rf"{COMMENTS}(/\*\+.*?\*/)", re.DOTALL)
 
@@ -173,6 +174,18 @@ class SparkSql(Spark):
     Parser = StrictParser
 
 
+def read(parse: Callable[[], Any], text: str, doing: str = "") -> Any:
+    """What the parser makes of a text; whatever it cannot read is a query error that underlines the place."""
+    try:
+        return parse()
+    except sqlglot.ParseError as error:
+        raise QueryError(f"{doing}{located(text, error)}") from None
+    except sqlglot.TokenError as error:
+        raise QueryError(unclosed(text, error)) from None
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError):  # its own, on words it did not expect
+        raise QueryError(f"cannot read this: {text}") from None
+
+
 def located(text: str, error: sqlglot.ParseError) -> str:
     """What the parser says about a text, with the place underlined."""
     if not error.errors:
@@ -184,10 +197,22 @@ def located(text: str, error: sqlglot.ParseError) -> str:
     return f"{said}\n{underline(text, max(0, start), max(0, start + len(word) - 1))}"
 
 
+def unclosed(text: str, error: sqlglot.TokenError) -> str:
+    """What is wrong with a text that is no sequence of words: a quote or a comment without an end."""
+    at = 0
+    while at < len(text) and (found := LEXEME.match(text, at)):
+        at = found.end()
+    if at >= len(text):
+        return f"cannot read the query: {error}"
+    return f"cannot read the query: what begins here has no end\n{underline(text, at, at)}"
+
+
 def _in_words(message: str) -> str:
     """A message without the parser's names for things."""
     if "<class" in message:  # a node without one of its parts
         return "Something is missing here"
+    if message == "Invalid expression / Unexpected token":
+        return "This is not expected here"
     if found := re.fullmatch(r"The number of provided arguments \((\d+)\) is greater than .* \((\d+)\)", message):
         return f"{found[1]} arguments, where at most {found[2]} are possible"
     return message
