@@ -214,6 +214,9 @@ def test_errors_underline_the_text(query, message, underlined, tables):
         ("SELECT count(*) FROM Main1 [RANGE 1 minute, LATE MAYBE]", "LATE needs one of DROP, ERROR, SIDE, REVISE"),
         ("SELECT count(*) FROM Main1 [RANGE 1 minute, TIME ZONE 'Mars/Base']", "unknown time zone"),
         ("SELECT count(*) FROM Main1 [RANGE 1 minute, WITHOUT PARTIAL]", "ORIGIN"),
+        ("SELECT count(*) FROM Main1 [SESSION 1 minute, WITHOUT PARTIAL]", "WITHOUT PARTIAL: possible for"),
+        ("SELECT count(*) FROM Main1 [RANGE ALL, SLIDE 1 minute, WITHOUT PARTIAL]", "WITHOUT PARTIAL: possible for"),
+        ("SELECT count(*) FROM Main1 [SESSION 1 minute, GENEROUS]", "GENEROUS: a late row belongs to no open"),
         ("SELECT count(*) FROM Main1 [RANGE 1 minute, GENEROUS, CONSISTENT]", "not both"),
         ("SELECT count(*) FROM Main1 [RANGE 1 minute, ORIGIN 'soon']", "does not fit"),
         ("SELECT count(*) FROM Main1 [RANGE 1 minute, ORIGIN 1.5]", "not an origin"),
@@ -222,7 +225,10 @@ def test_errors_underline_the_text(query, message, underlined, tables):
         ("SELECT count(*) FROM Main1 [RANGE 1 minute, TIME ZONE 'UTC', TIME ZONE 'UTC']", "given twice"),
         ("SELECT count(*) AS n FROM Main1 [RANGE 1 minute] ORDER BY n NULLS LAST LIMIT 1", "NULLs come first"),
         ("SELECT count(*) FROM Main1 [RANGE 1 minute] SORT BY count", "SORT BY"),
-        ("SELECT approx_count_distinct(len, 0.05) FROM Main1 [RANGE 1 minute]", "accuracy is not supported"),
+        (
+            "SELECT approx_count_distinct(len, 0.05) FROM Main1 [RANGE 1 minute]",
+            "0.05 is not supported in",
+        ),
         ("SELECT quantile(len, 2) FROM Main1 [RANGE 1 minute]", "a share from 0 to 1"),
         ("SELECT top_k(len) FROM Main1 [RANGE 1 minute]", "a number of values"),
         ("SELECT heavy_hitters(len, srcIP) FROM Main1 [RANGE 1 minute]", "takes numbers after its argument"),
@@ -372,3 +378,23 @@ def test_a_share_under_a_filter_is_of_the_rows_that_pass():
     found = wr.sql(query, s=wr.stream(rows, progress="t")).collect()
     assert found["h"].to_list() == [[{"value": "a", "count": 1}]]
     assert found["g"].to_list() == [[{"value": "b", "count": 2}]]
+
+
+def test_integers_begin_at_0_unless_there_is_an_origin():
+    """WITHOUT PARTIAL needs no ORIGIN over integers; windows with no beginning refuse it (issue 11)."""
+    s = wr.stream([{"t": t, "n": t, "k": "a"} for t in (-1, 1, 6)], progress="t", row_num="n")
+    query = "SELECT count(*) AS n FROM s [RANGE 10, SLIDE 5{}]"
+    assert wr.sql(query.format(""), s=s).collect().rows() == [(-10, 0, 1), (-5, 5, 2), (0, 10, 2), (5, 15, 1)]
+    assert wr.sql(query.format(", WITHOUT PARTIAL"), s=s).collect().rows() == [(0, 10, 2), (5, 15, 1)]
+    assert wr.sql(query.format(", ORIGIN 5, WITHOUT PARTIAL"), s=s).collect().rows() == [(5, 15, 1)]
+    assert s.window(10, 5).without_partial().agg(n=wr.count()).collect().rows() == [(0, 10, 2), (5, 15, 1)]
+    for windowed in (s.session(5), s.landmark(5), s.landmark(5, origin=1), s.each_row(5)):
+        with pytest.raises(wr.PlanError, match="WITHOUT PARTIAL: possible for"):
+            windowed.without_partial().agg(n=wr.count())
+
+
+def test_generous_is_refused_where_it_could_do_nothing():
+    s = wr.stream([{"t": t, "n": t, "k": "a"} for t in range(3)], progress="t", row_num="n")
+    for windowed in (s.session(5), s.rows(2, partition_by="k")):
+        with pytest.raises(wr.PlanError, match="GENEROUS: a late row belongs to no open window"):
+            windowed.late("drop", generous=True).agg(n=wr.count())

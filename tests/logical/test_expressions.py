@@ -513,7 +513,7 @@ REFUSED = [
     ("x y", "cannot read 'x y': "),
     ("", "cannot read '': "),
     ("x = 'unclosed", "cannot read"),
-    ("(SELECT 1)", "'subquery' is not supported in expressions"),
+    ("(SELECT 1)", "'(SELECT 1)' is not supported in expressions"),
 ]
 
 

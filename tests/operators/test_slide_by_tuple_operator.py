@@ -127,8 +127,8 @@ def test_wake_at_is_just_after_the_first_row_not_covered(using):
 
 
 def test_an_unknown_algorithm_is_refused():
-    with pytest.raises(wr.PlanError, match="no algorithm 'tree' for slide-by-tuple windows; there are: blocks, bins"):
-        each(using="tree").agg(n=wr.count()).plan()
+    with pytest.raises(wr.QueryError, match="no algorithm 'tree' for slide-by-tuple windows; there are: blocks, bins"):
+        each(using="tree")
 
 
 COUNT = Partials([make("count", "n", None, pl.Int64())])

@@ -120,9 +120,9 @@ def test_a_choice_is_forced_by_name_in_python_and_by_a_hint_in_sql():
     limited = wr.sql("SELECT /*+ MEMORY('1 KB') */ count(*) AS n FROM s [RANGE 5000, SLIDE 100, WA t]", s=s)
     assert "1,000 bytes" in choice(limited).reason
     assert choice(s.window(5000, 100, memory="1 KB").agg(n=wr.count())) == choice(limited)
-    for both in ("USING(wid), MEMORY('64 MB')", "MEMORY('64 MB') USING(wid)"):
+    for both in ("USING(two_level), MEMORY('64 MB')", "MEMORY('64 MB') USING('two-level')"):
         node = wr.sql(f"SELECT /*+ {both} */ count(*) AS n FROM s [RANGE 5000, SLIDE 100, WA t]", s=s).node
-        assert (node.using, node.memory) == ("wid", 64_000_000)
+        assert (node.using, node.memory) == ("two-level", 64_000_000)
 
 
 @pytest.mark.parametrize(

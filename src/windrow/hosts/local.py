@@ -212,7 +212,7 @@ class LocalRun:
 
     def _ports(self, source: str) -> list[int]:
         scans = self.plan.scans()
-        if found := [port for port, scan in enumerate(scans) if scan.name == source]:
+        if found := [port for port, scan in enumerate(scans) if isinstance(source, str) and scan.name == source]:
             return found
         raise QueryError(f"the query has no source {source!r}; there are: {listing({s.name for s in scans})}")
 
@@ -268,7 +268,11 @@ def value(at: Value, dtype: pl.DataType, what: str) -> int:
     >>> value(date(1970, 1, 3), pl.Date(), "origin"), value(7, pl.Int64(), "origin")
     (2, 7)
     """
+    if isinstance(at, bool) or not isinstance(at, (int, str, date)):
+        raise QueryError(f"{what} {at!r} does not fit a column of type {dtype}")
     if isinstance(at, int):
+        if not -(2**63) <= at < 2**63:
+            raise QueryError(f"{what} {at} is beyond 64 bits")
         return at
     point = pl.select(pl.lit(at)).to_series()
     if point.dtype == pl.String:

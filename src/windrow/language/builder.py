@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 from sqlglot import exp
 
-from windrow.errors import PlanError, QueryError, listing
+from windrow.errors import DataError, PlanError, QueryError, listing
 from windrow.hosts import local
 from windrow.hosts.local import Value, value
-from windrow.language import lengths
+from windrow.language import given, lengths
 from windrow.language.columns import Columns, columns
 from windrow.language.functions import Udf
 from windrow.language.hints import size as memory_size
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 
 UNNAMED = "stream"
 TESTED = "tested by a function"  # the column of a Python condition, between two steps
+DIRECTION = re.compile(r"(.*\S)\s+(ASC|DESC)\s*", re.IGNORECASE | re.DOTALL)
 SAMPLE = 100_000  # rows that the optimizer measures
 
 
@@ -110,21 +111,38 @@ def stream(
     >>> s.window(range=2).agg(total=wr.sum("x")).collect().rows()
     [(0, 2, 5), (2, 4, 6)]
     """
+    given.text(progress, "progress")
+    given.text(name, "name")
+    if parse is not None:
+        given.text(parse, "parse")
     if isinstance(data, Files):
         schema, source = data.schema, Source(data, None, pl.DataFrame())
     elif _is_spark(data):
         from windrow.hosts.spark.schema import from_spark
 
+        if twice := {c for c in data.columns if data.columns.count(c) > 1}:
+            raise DataError(f"columns need different names; given twice: {listing(twice)}")
         schema, source = from_spark(data.schema), Source(data, True, pl.DataFrame())
     else:
         frame, misfits = to_frame(data, progress)
         schema, source = dict(frame.schema), Source(frame, False, misfits)
     numbered = numbering(schema, row_num, row_slack)
-    by = (punctuation_by,) if isinstance(punctuation_by, str) else tuple(punctuation_by)
-    given = Progress(progress, None, None, parse, numbered, row_slack, by)
-    scan = scanned(schema, given, slack, punctuation, name, statistics)
+    by = given.texts(punctuation_by, "punctuation_by")
+    told = Progress(progress, None, None, parse, numbered, row_slack, by)
+    scan = scanned(schema, told, slack, punctuation, name, _told(statistics))
     scan = scan if arrival is None and ahead is None else bounded(scan, arrival, ahead)
     return Stream(scan, {name: source})
+
+
+def _told(statistics: Statistics | None) -> Statistics | None:
+    if statistics is None:
+        return None
+    if not isinstance(statistics, Statistics):
+        raise QueryError(f"statistics={statistics!r} must be wr.Statistics(rate=.., groups=..)")
+    for name, told in (("rate", statistics.rate), ("groups", statistics.groups)):
+        if given.number(told, name) <= 0:
+            raise QueryError(f"{name}={told} must be above 0")
+    return statistics
 
 
 def read_parquet(
@@ -223,11 +241,12 @@ class Stream:
         >>> stream([{"t": 1, "x": 2}], progress="t").select("t", y="x * 10").collect().rows()
         [(1, 20)]
         """
-        items = {**{c: c for c in columns}, **named}
-        chosen = tuple((name, self._resolved(text)) for name, text in items.items())
-        for name, node in chosen:
-            expressions.dtype_of(node, self.node.schema, items[name])
-        return replace(self, node=Project(self.node, chosen))
+        chosen = self._items(columns, named)
+        if not chosen:
+            raise QueryError("select() takes at least one column")
+        for name, node in chosen.items():
+            expressions.dtype_of(node, self.node.schema, named.get(name, name))
+        return replace(self, node=Project(self.node, tuple(chosen.items())))
 
     def apply(self, **columns: str | Udf) -> Stream:
         """More columns, or new values of some, each by a SQL expression or a Python function: see ``wr.udf``.
@@ -241,14 +260,14 @@ class Stream:
         [(1, 2, 20, 'xx')]
         """
         found = self
-        for name, given in columns.items():
-            if isinstance(given, Udf):
-                found = replace(found, node=applied(found.node, name, given.function))
-            elif not isinstance(given, str):
-                raise QueryError(f"{name}={given!r} is neither a SQL expression nor a wr.udf(..)")
+        for name, by in columns.items():
+            if isinstance(by, Udf):
+                found = replace(found, node=applied(found.node, name, by.function))
+            elif not isinstance(by, str):
+                raise QueryError(f"{name}={by!r} is neither a SQL expression nor a wr.udf(..)")
             else:
                 kept = {c: f"`{c.replace('`', '``')}`" for c in found.node.schema}
-                found = found.select(**{**kept, name: given})
+                found = found.select(**{**kept, name: by})
         return found
 
     def split(
@@ -268,8 +287,13 @@ class Stream:
         """
         if self.node.progress is None:
             raise PlanError("split() needs the progressing column: select it")
+        for name, way in (("then", then), ("otherwise", otherwise)):
+            if way is not None:
+                given.function(way, name)
         scan = Scan(BRANCH, tuple(self.node.schema.items()), Progress(self.node.progress, lead=self.node.lead))
         ways = [replace(self, node=scan) if way is None else way(replace(self, node=scan)) for way in (then, otherwise)]
+        if odd := [way for way in ways if not isinstance(way, Stream)]:
+            raise QueryError(f"a way of split() gives a stream, not {odd[0]!r}")
         node = split(self.node, self._resolved(condition), ways[0].node, ways[1].node, condition)
         return replace(self, node=node)
 
@@ -292,14 +316,21 @@ class Stream:
         """
         if not columns:
             raise QueryError("order_by() takes the progressing column, and more if it should")
-        down = [c.upper().endswith(" DESC") for c in columns]
-        terms = [self._resolved(re.sub(r"(?i) (ASC|DESC)$", "", c)) for c in columns]
-        return replace(self, node=ordered(self.node, tuple(zip(terms, down, strict=True))))
+        return replace(self, node=ordered(self.node, tuple(self._ordered(c) for c in columns)))
+
+    def _ordered(self, text: str) -> tuple[exp.Expr, bool]:
+        """A term of an order: a column, or an expression, with its direction after it."""
+        given.text(text, "order_by")
+        found = None if text in self.node.schema else DIRECTION.fullmatch(text)
+        tree = self._resolved(text if found is None else found[1])
+        return tree, found is not None and found[2].upper() == "DESC"
 
     def union(self, *others: Stream) -> Stream:
         """All rows of all streams, order-agnostic; the union promises what its slowest member promises."""
         sources = dict(self.sources)
         for other in others:
+            if not isinstance(other, Stream):
+                raise QueryError(f"union() takes streams, not {other!r}")
             for name, source in other.sources.items():
                 if sources.setdefault(name, source) is not source:
                     raise QueryError(f"two different sources are called {name!r}: give each stream its own name=...")
@@ -370,9 +401,7 @@ class Stream:
         """
         size = length(range, pl.Int64(), "range")
         step = size if slide is None else length(slide, pl.Int64(), "slide")
-        parts = self._keys([partition_by] if isinstance(partition_by, str) else partition_by)
-        if parts and using is not None:
-            raise QueryError(f"rows of partitions have only one algorithm: leave out using={using!r}")
+        parts = self._keys(partition_by)
         shape = Partitioned(size, step) if parts else RowSliding(size, step)
         return Windowed(self, shape, using, keys=parts, parts=tuple(n for n, _ in parts))
 
@@ -395,8 +424,9 @@ class Stream:
         >>> stream(rows, progress="t").each_row(5).agg(n=wr.count()).collect().rows()
         [(-4, 1, 1), (-2, 3, 2), (4, 9, 1)]
         """
+        given.one_of(by, "by", ("rank", "row_num"))
         shape = SlideByTuple(length(range, self._progressing(), "range"), length(every, pl.Int64(), "every"), by)
-        parts = self._keys([partition_by] if isinstance(partition_by, str) else partition_by)
+        parts = self._keys(partition_by)
         return Windowed(self._over(on), shape, using, keys=parts, parts=tuple(n for n, _ in parts))
 
     def session(self, gap: Length, *, on: str | None = None) -> Windowed:
@@ -411,7 +441,10 @@ class Stream:
 
     def top(self, limit: int, by: str, *, descending: bool = True) -> Stream:
         """The first ``limit`` rows of each window in the order of a SQL expression, the greatest first."""
-        return replace(self, node=ranked(self.node, ((self._resolved(by), descending),), limit))
+        given.flag(descending, "descending")
+        term = self._resolved(by)
+        expressions.dtype_of(term, self.node.schema, by)
+        return replace(self, node=ranked(self.node, ((term, descending),), given.whole(limit, "limit")))
 
     def _over(self, on: str | None) -> Stream:
         """The stream, progressing on the value of a column that is named."""
@@ -433,11 +466,24 @@ class Stream:
             )
         return self.node.schema[self.node.progress]
 
-    def _keys(self, columns: Sequence[str]) -> tuple[tuple[str, exp.Expr], ...]:
-        return tuple((n, self._resolved(n)) for n in columns)
+    def _keys(self, columns: str | Sequence[str]) -> tuple[tuple[str, exp.Expr], ...]:
+        return tuple(self._items(given.texts(columns, "partition_by"), {}).items())
+
+    def _items(self, columns: Sequence[str], named: Mapping[str, str]) -> dict[str, exp.Expr]:
+        """Columns by their names, which backquotes are no part of, and expressions by the names they are given."""
+        found: dict[str, exp.Expr] = {}
+        for name, written in [*((None, c) for c in columns), *named.items()]:
+            tree = self._resolved(written)
+            called = name or (expressions.column_or(written, self.node.schema).name if _is_column(tree) else written)
+            if found.get(called, tree) != tree:
+                raise QueryError(f"output columns need different names; given twice: {called}")
+            found[called] = tree
+        return found
 
     def _resolved(self, text: str) -> exp.Expr:
-        return expressions.resolve(with_window_time(expressions.parse(text), self.node), self.node.schema, text)
+        """The column that a text names, keyword or not, or else a SQL expression."""
+        tree = expressions.column_or(text, self.node.schema)
+        return expressions.resolve(with_window_time(tree, self.node), self.node.schema, text)
 
     # -- running -----------------------------------------------------------------------------------------------
     def plan(self) -> Plan:
@@ -577,6 +623,8 @@ def together(**queries: Stream) -> Together:
     """
     if len(queries) < 2:
         raise QueryError("together() takes at least two queries by name")
+    if odd := [name for name, query in queries.items() if not isinstance(query, Stream)]:
+        raise QueryError(f"{odd[0]}={queries[odd[0]]!r} is not a query: build it on the stream")
     found = next(iter(queries.values())).sources
     for query in queries.values():
         if {n: id(s) for n, s in query.sources.items()} != {n: id(s) for n, s in found.items()}:
@@ -593,6 +641,10 @@ class Together(Stream):
         found = super().collect()
         frames = {n: found.filter(pl.col(n).is_not_null()).select(n).unnest(n) for n in found.columns}
         return {n: _in_order(frame) for n, frame in frames.items()}
+
+
+def _is_column(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Column)
 
 
 def _is_ordered(node: Node) -> bool:

@@ -121,7 +121,10 @@ class _Clause:
 
     def parts(self) -> list[exp.Expr]:
         """The columns of PA."""
-        return [exp.column(p.name) for p in self.clause.args.get("pa") or []]
+        found: list[exp.Expr] = [exp.column(p.name) for p in self.clause.args.get("pa") or []]
+        for column, given in zip(found, self.clause.args.get("pa") or [], strict=True):
+            column.this.meta.update(given.meta)
+        return found
 
     def options(self, early: WindowLength | None) -> Options:
         args = self.clause.args

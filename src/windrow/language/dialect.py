@@ -10,9 +10,9 @@ from itertools import pairwise
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.dialects.spark import Spark
-from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
+
+from windrow.logical.reading import SparkSql, StrictParser
 
 CLAUSE = "windrow_clause"  # the argument of a table or subquery that holds its window clause
 UNIONED = "windrow_union"  # the further tables of a FROM a UNION b
@@ -66,7 +66,7 @@ class WayArgument(exp.Expression):
     arg_types = {"this": True, "name": False}  # noqa: RUF012
 
 
-class WindrowParser(SparkParser):
+class WindrowParser(StrictParser):
     """Adds the clause at the two places where the thesis writes it."""
 
     def parse(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
@@ -75,6 +75,27 @@ class WindrowParser(SparkParser):
             if token.token_type == TokenType.L_BRACKET and after.text.upper() in PARAMETERS:
                 token.token_type = OPENING
         return super().parse(raw_tokens, sql)
+
+    def _parse_hint(self) -> exp.Hint | None:
+        """A hint as it stands, with its place: what is in it, ``hints`` reads."""
+        token = self._curr
+        if not self._match(TokenType.HINT):
+            return None
+        found = exp.Hint(expressions=[exp.Literal.string(self.sql[token.start : token.end + 1])])
+        found.meta.update({"start": token.start, "end": token.end})
+        return found
+
+    def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
+        comma = self._curr
+        found = super()._parse_join(*args, **kwargs)
+        if found is None and comma.token_type == TokenType.COMMA and self._prev is comma:
+            self.raise_error("Expected a table after the comma", comma)
+        return found
+
+    def _parse_limit(self, *args: Any, **kwargs: Any) -> Any:
+        if self._curr.token_type == TokenType.LIMIT and self._next.token_type == TokenType.COMMA:
+            self.raise_error("Expected a number after LIMIT", self._next)
+        return super()._parse_limit(*args, **kwargs)
 
     def _at_clause(self) -> bool:
         return self._curr.token_type == OPENING
@@ -100,7 +121,7 @@ class WindrowParser(SparkParser):
             extended = True
         if self._at_clause():
             this.set(CLAUSE, self._parse_stream_window())
-            self._parse_late_alias(this)
+            self._parse_late_alias(this, whole=True)
             extended = True
             if self._at_punctuated():
                 self.raise_error("PUNCTUATED BY stands right after a table, before the window clause")
@@ -108,9 +129,10 @@ class WindrowParser(SparkParser):
             this.append("joins", join)
         return this
 
-    def _parse_late_alias(self, this: exp.Expr) -> None:
-        """The name of a table, where it stands after what we have added."""
+    def _parse_late_alias(self, this: exp.Expr, whole: bool = False) -> None:
+        """The name of a table, where it stands after what we have added. ``whole``: of all that are united."""
         if not this.args.get("alias") and (alias := self._parse_table_alias()):
+            alias.meta["whole"] = whole
             this.set("alias", alias)
 
     def _at_punctuated(self) -> bool:
@@ -129,7 +151,7 @@ class WindrowParser(SparkParser):
 
     def parse_way(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
         """A text that is nothing but a way."""
-        return self._parse(lambda parser: parser._parse_way(), raw_tokens, sql)  # type: ignore[attr-defined]
+        return self._parse(lambda parser: parser._parse_way(), raw_tokens, sql)
 
     def _parse_way(self) -> PunctuatedBy:
         """``name(argument, ..)``."""
@@ -329,7 +351,7 @@ class WindrowParser(SparkParser):
         return length
 
 
-class Windrow(Spark):
+class Windrow(SparkSql):
     """The dialect; SQL text outside the clause is Spark's."""
 
     Parser = WindrowParser

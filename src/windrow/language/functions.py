@@ -10,6 +10,7 @@ from typing import Any
 from windrow.aggregates import FUNCTIONS, UserAggregate
 from windrow.aggregates.functions import Parameter
 from windrow.errors import QueryError, listing
+from windrow.language import given
 from windrow.logical.expressions import sql_type
 from windrow.operators.apply import Function
 
@@ -40,7 +41,12 @@ def number(value: float | str | Fraction) -> Parameter:
     >>> number(0.05), number(10)
     (Fraction(1, 20), 10)
     """
-    exact = Fraction(str(value))
+    try:
+        exact = Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        raise QueryError(f"{value!r} is not a number") from None
+    if abs(exact) >= 2**63:
+        raise QueryError(f"{value} is beyond 64 bits")
     return int(exact) if exact.denominator == 1 else exact
 
 
@@ -189,10 +195,14 @@ def aggregate(
     >>> product("x").function
     'product'
     """
-    if not name.isidentifier():
+    if not isinstance(name, str) or not name.isidentifier():
         raise QueryError(f"an aggregate's name must be a word, not {name!r}")
     if name.lower() in FUNCTIONS:
         raise QueryError(f"there is an aggregate {name!r} already; taken are: {listing(FUNCTIONS)}")
+    parts: dict[str, Any] = {"lift": lift, "lower": lower, "combine": combine, "inverse": inverse}
+    for what, part in parts.items():
+        if part is not None or what in ("lift", "lower"):
+            given.function(part, what)
     if combine is None and inverse is not None:
         raise QueryError(f"the aggregate {name!r} has an inverse but no combine: give both or neither")
     definition = UserAggregate(name.lower(), lift, combine, lower, sql_type(state), sql_type(result), inverse)
@@ -216,6 +226,8 @@ def udf(call: Callable[..., Any], returns: str, *columns: str, vectorized: bool 
     >>> udf(len, "BIGINT", "name").function.name
     'len'
     """
+    given.function(call, "call")
+    columns = tuple(given.text(c, "column") for c in columns)
     if not columns:
         raise QueryError("wr.udf needs to know which columns the function takes: wr.udf(f, 'DOUBLE', 'x', 'y')")
     if monotone and len(columns) != 1:

@@ -8,13 +8,13 @@ from sqlglot import exp
 
 from windrow.aggregates import FUNCTIONS as AGGREGATES
 from windrow.aggregates.functions import Parameter
-from windrow.errors import PlanError, QueryError, listing
+from windrow.errors import QueryError, listing
 from windrow.language.clause import options, over, shape
 from windrow.language.clause import parts as clause_parts
 from windrow.language.dialect import EMIT, WindowClause
 from windrow.language.functions import number
 from windrow.language.hints import hints
-from windrow.language.terms import DISTINCT, FUNCTIONS, KNOWN_ARGUMENTS, Terms, column_like, descending, unqualified
+from windrow.language.terms import DISTINCT, FUNCTIONS, Terms, column_like, descending
 from windrow.logical.checked import (
     aggregated,
     filtered,
@@ -23,7 +23,7 @@ from windrow.logical.checked import (
     ranked,
     where,
 )
-from windrow.logical.expressions import dtype_of, fail, resolve
+from windrow.logical.expressions import dtype_of, fail, visible
 from windrow.logical.nodes import (
     OF_ROWS,
     WINDOW_END,
@@ -36,6 +36,7 @@ from windrow.logical.nodes import (
     WindowAggregate,
     window_time,
 )
+from windrow.logical.reading import named, written
 from windrow.operators.options import PLAIN
 from windrow.operators.released import STATUS, VERSION
 from windrow.windows import RowSliding, Sliding
@@ -65,8 +66,8 @@ class Grouped:
             settings = options(self.clause, self.input, text, self.select.args.get(EMIT))
             parts = clause_parts(self.clause, self.input, text)
             self.input = over(self.clause, self.input)
-        elif self.select.args.get(EMIT):
-            raise PlanError("EMIT EARLY needs a window clause")
+        elif (early := self.select.args.get(EMIT)) is not None:
+            raise fail(early, "EMIT EARLY needs a window clause", text)
         self.keys = {p.name: self.terms.resolved(p, self.input) for p in parts}
         self.keys |= self._keys()
         outputs = [self._output(item) for item in self.items]
@@ -74,7 +75,8 @@ class Grouped:
         self.aliases = {i.alias: i.this for i in self.items if isinstance(i, exp.Alias)}
         condition = None if having is None else self._over_results(having.this)
         order = self._order()
-        wanted = hints(self.select)
+        wanted = hints(self.select, text)
+        wanted.check(window, text)
         if self._by_all:
             self.calls["@rows"] = AggregateCall("@rows", "count")
         node: Node = aggregated(
@@ -129,39 +131,44 @@ class Grouped:
         if order is None and limit is None:
             return None
         if order is None:
-            raise PlanError(
-                "LIMIT inside a window needs an ORDER BY: else which rows stay would depend on their arrival"
-            )
+            assert limit is not None
+            why = "else which rows stay would depend on their arrival"
+            raise fail(limit, f"LIMIT inside a window needs an ORDER BY: {why}", self.terms.text)
         if limit is None:
             return [self._ordered(o) for o in order.expressions], None
-        count = limit.expression
+        count = limit.args.get("expression")
         if not (isinstance(count, exp.Literal) and count.is_int):
             raise fail(limit, "LIMIT takes a number", self.terms.text)
+        if not 0 < int(count.name) < 2**63:
+            raise fail(count, f"LIMIT must be positive and less than 2^63, not {count.name}", self.terms.text)
         return [self._ordered(o) for o in order.expressions], int(count.name)
 
     def _ordered(self, term: exp.Expr) -> tuple[exp.Expr, bool]:
         tree = term.this if isinstance(term, exp.Ordered) else term
-        if isinstance(tree, exp.Literal) and tree.is_int and 0 < int(tree.name) <= len(self.items):
-            tree = self.items[int(tree.name) - 1].unalias()
+        if (at := self.terms.position(tree, len(self.items), "ORDER BY")) is not None:
+            tree = self.items[at].unalias()
         return self._over_results(tree), descending(term, self.terms.text)
 
     def _keys(self) -> dict[str, exp.Expr]:
         """GROUP BY: columns, expressions, or names and positions of the select list."""
+        text = self.terms.text
         aliases = {i.alias: i.this for i in self.items if isinstance(i, exp.Alias)}
         group = self.select.args.get("group")
         keys: dict[str, exp.Expr] = {}
         by = self._selected() if self._by_all else group.expressions if group is not None else ()
-        for tree in by:
-            self.terms.no_aggregates(tree, "GROUP BY")
+        for given in by:
+            tree = given.unnest()
             name = tree.name if isinstance(tree, exp.Column) else ""
             if name and name not in self.input.schema and name in aliases:
                 tree = aliases[name]
-            elif isinstance(tree, exp.Literal) and tree.is_int and 0 < int(tree.name) <= len(self.items):
-                item = self.items[int(tree.name) - 1]
-                name, tree = item.alias_or_name, item.unalias()
+            elif not self._by_all and (at := self.terms.position(tree, len(self.items), "GROUP BY")) is not None:
+                name, tree = self.items[at].alias_or_name, self.items[at].unalias()
+            if self.terms.aggregates(tree):
+                what = "" if tree is given.unnest() else f" {written(given, text)}, which is {written(tree, text)}"
+                raise fail(given, f"GROUP BY{what}: keys cannot contain aggregates", text)
             resolved = self.terms.resolved(tree, self.input)
             dtype_of(resolved, self.input.schema, self.terms.text)
-            same = next((a for a, t in aliases.items() if unqualified(t) == resolved), None)
+            same = next((a for a, t in aliases.items() if t == resolved), None)
             if self.clause is None and (instant := self._instant(tree, resolved)) is not None:
                 self.instant = instant
                 continue
@@ -212,9 +219,9 @@ class Grouped:
                     "one of your own is made by wr.aggregate and given to wr.sql",
                     self.terms.text,
                 )
-            plain = unqualified(node)
             for name, key in self.keys.items():
-                if plain == key or (isinstance(plain, exp.Column) and plain.name.lower() == key.name.lower() != ""):
+                columns = isinstance(node, exp.Column) and isinstance(key, exp.Column)
+                if node == key or (columns and node.name.lower() == key.name.lower()):
                     return column_like(name, node)
             return node
 
@@ -224,7 +231,7 @@ class Grouped:
             allowed |= {VERSION, STATUS}
         for column in tree.find_all(exp.Column):
             if column.name not in allowed:
-                resolve(column, self.input.schema, self.terms.text)  # unknown altogether?
+                self._known(column, allowed)
                 raise fail(
                     column,
                     f"column {column.name!r} is neither grouped nor aggregated: add it to GROUP BY; there are: "
@@ -233,21 +240,34 @@ class Grouped:
                 )
         return tree
 
+    def _known(self, column: exp.Column, results: set[str]) -> None:
+        """Refuse a column that exists nowhere; aliases and results can be meant as well as columns of the input."""
+        there = {*visible(self.input.schema), *results, *self.aliases} - {"@rows"}
+        if column.name.lower() not in {c.lower() for c in there}:
+            raise fail(column, f"unknown column {column.name!r}; there are: {listing(there)}", self.terms.text)
+
     def _call(self, tree: exp.Expr, wanted: str) -> exp.Column:
         """The column of an aggregate, which is computed once however often it is written."""
         condition = tree.expression.this if isinstance(tree, exp.Filter) else None
         whole, tree = tree, tree.this if isinstance(tree, (exp.Filter, exp.IgnoreNulls)) else tree
         function = self.terms.function_name(tree)
+        if isinstance(whole, exp.IgnoreNulls) and function not in ("first", "last", None):
+            raise fail(whole, f"IGNORE NULLS fits first() and last(), not {named(tree)}()", self.terms.text)
         if function is None:
             known = {*FUNCTIONS.values(), *self.terms.users, "top_k", "heavy_hitters", "approx_heavy_hitters"}
             raise fail(
-                tree, f"aggregate {tree.key!r} has no operator yet; there are: {listing(known)}", self.terms.text
+                tree,
+                f"aggregate {named(tree, self.terms.text)!r} has no operator yet; there are: {listing(known)}",
+                self.terms.text,
             )
-        argument, parameters = self._arguments(tree, function)
+        argument, parameters = self._arguments(tree)
         if isinstance(argument, exp.Distinct):
             if function not in DISTINCT or len(argument.expressions) != 1:
                 raise fail(tree, f"DISTINCT fits one argument of {listing(DISTINCT)}", self.terms.text)
             function, argument = DISTINCT[function], argument.expressions[0]
+        if isinstance(argument, exp.Star) and (function != "count" or argument.args.get("except_")):
+            said = f"{written(argument, self.terms.text)} is no argument of {named(tree)}()"
+            raise fail(tree, said, self.terms.text)
         if isinstance(argument, exp.Star) or (isinstance(argument, exp.Literal) and function == "count"):
             argument = None
         resolved = None if argument is None else self.terms.resolved(argument, self.input)
@@ -265,21 +285,31 @@ class Grouped:
             self.calls[key] = AggregateCall(name, function, resolved, parameters, user)
         return column_like(self.calls[key].name, whole)
 
-    def _arguments(self, tree: exp.Expr, function: str) -> tuple[exp.Expr | None, tuple[Parameter, ...]]:
+    def _arguments(self, tree: exp.Expr) -> tuple[exp.Expr | None, tuple[Parameter, ...]]:
         """The argument of a call, and the numbers after it."""
+        text = self.terms.text
+        if isinstance(tree, exp.Count) and tree.expressions:
+            return self._counted(tree), ()
         if isinstance(tree, exp.Anonymous):
             given = list(tree.expressions)
         else:
             extra = [tree.args.get("quantile")] if tree.args.get("quantile") is not None else []
             given = [tree.this, *extra]
-            if odd := [n for n, v in tree.args.items() if v and n not in KNOWN_ARGUMENTS]:
-                raise fail(tree, f"{function}() with {listing(odd)} is not supported", self.terms.text)
+        if not given or given[0] is None:
+            raise fail(tree, f"{named(tree, text)}() needs an argument", text)
         parameters = []
         for parameter in given[1:]:
             if not (isinstance(parameter, exp.Literal) and not parameter.is_string):
-                raise fail(tree, f"{function}() takes numbers after its argument", self.terms.text)
+                raise fail(tree, f"{named(tree, text)}() takes numbers after its argument", text)
             parameters.append(number(parameter.name))
-        return given[0] if given else None, tuple(parameters)
+        return given[0], tuple(parameters)
+
+    def _counted(self, tree: exp.Count) -> exp.Expr:
+        """count(a, b): the rows where none of them is NULL."""
+        if isinstance(tree.this, (exp.Distinct, exp.Star)):
+            raise fail(tree, "count() of several arguments is of plain expressions", self.terms.text)
+        values = [exp.Not(this=exp.Is(this=v.copy(), expression=exp.Null())) for v in (tree.this, *tree.expressions)]
+        return where(None, exp.and_(*values, copy=False))
 
     def _arranged(
         self, columns: list[tuple[str, exp.Expr]], listed: bool, versioned: bool
@@ -291,8 +321,10 @@ class Grouped:
         if versioned:
             columns = [*columns, *((c, exp.column(c)) for c in (VERSION, STATUS) if c not in dict(columns))]
         names = [n for n, _ in columns]
-        if twice := {n for n in names if names.count(n) > 1}:
-            raise QueryError(f"output columns need different names; given twice: {listing(twice)}")
+        if twice := [n for n in names if names.count(n) > 1]:
+            again = [i for i in self.items if twice[0] in (i.alias_or_name, i.unalias().name)]
+            message = f"output columns need different names; given twice: {listing(set(twice))}"
+            raise fail(again[-1], message, self.terms.text) if again else QueryError(message)
         if self.clause is None or listed:
             return columns
         keys = [(n, e) for n, e in columns if isinstance(e, exp.Column) and e.name in self.keys]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import timedelta
 from fractions import Fraction
+from numbers import Real
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import polars as pl
@@ -16,6 +18,7 @@ from windrow.operators.options import POLICIES, Policy
 
 Length = str | int | timedelta
 DAY = UNITS["day"]
+LONGEST = 2**63 - 1
 
 
 def length(value: Length, dtype: pl.DataType, what: str, zero: bool = False) -> int:
@@ -33,6 +36,8 @@ def length(value: Length, dtype: pl.DataType, what: str, zero: bool = False) -> 
         raise QueryError(f"{what} must be {'zero or more' if zero else 'positive'}, not {value}")
     if number.denominator != 1:
         raise QueryError(f"{what} {value!r} is finer than its attribute, which is of type {dtype}")
+    if number > LONGEST:
+        raise QueryError(f"{what} {value!r} is beyond 64 bits")
     return int(number)
 
 
@@ -40,7 +45,7 @@ def check_zone(zone: str) -> str:
     """A time zone that exists."""
     try:
         ZoneInfo(zone)
-    except (ZoneInfoNotFoundError, ValueError):
+    except (ZoneInfoNotFoundError, ValueError, TypeError, AttributeError, OSError):
         raise QueryError(f"unknown time zone {zone!r}: give a name such as 'Europe/Berlin' or 'UTC'") from None
     return zone
 
@@ -48,7 +53,7 @@ def check_zone(zone: str) -> str:
 def policy(name: str) -> Policy:
     """A late policy that exists."""
     for known in POLICIES:
-        if known == name:
+        if isinstance(name, str) and known == name:
             return known
     raise QueryError(f"unknown late policy {name!r}; there are: {listing(POLICIES)}")
 
@@ -56,7 +61,7 @@ def policy(name: str) -> Policy:
 def flush(name: str) -> FlushPolicy:
     """A way to flush a table that exists."""
     for known in FLUSHES:
-        if known == name:
+        if isinstance(name, str) and known == name:
             return known
     raise QueryError(f"unknown flush {name!r}; there are: {listing(FLUSHES)}")
 
@@ -67,8 +72,10 @@ def _number(value: Length, dtype: pl.DataType, what: str) -> Fraction:
         amount, name = Fraction(value // timedelta(microseconds=1)), "microsecond"
     elif isinstance(value, str):
         amount, name = _text(value, what)
-    else:
+    elif isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
         amount, name = Fraction(value), ""
+    else:
+        raise QueryError(f"{what}={value!r} is not a length: give a number, a text such as '10 seconds' or a timedelta")
     if not timed:
         if name:
             raise QueryError(

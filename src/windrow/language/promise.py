@@ -9,6 +9,8 @@ from typing import Any
 import polars as pl
 
 from windrow.errors import QueryError, listing
+from windrow.language.given import function as function_of_seen
+from windrow.language.given import number, text, texts, whole
 from windrow.language.lengths import Length, length
 from windrow.logical.nodes import Progress
 from windrow.operators.rules import ByFunction, BySource, Estimated, RowSlack, Seen
@@ -44,6 +46,7 @@ def rows(behind: int) -> Promise:
     >>> run.push("s", [{"t": 1}, {"t": 3}, {"t": 2}, {"t": 5}]).results().rows()      # all but the last row are settled
     [(0, 2, 1)]
     """
+    behind = whole(behind, "slack in rows")
     if behind < 0:
         raise QueryError(f"slack in rows must be zero or more, not {behind}")
 
@@ -71,6 +74,7 @@ def partitions(column: str, count: int, slack: Length = 0) -> Promise:
     >>> run.push("s", [{"t": 8, "p": 1, "k": "loud"}]).results().rows()
     [(1, 'quiet', 0, 5, 1)]
     """
+    count, column = whole(count, "count"), text(column, "column")
     if count < 1:
         raise QueryError(f"a source has at least one partition, not {count}")
 
@@ -87,6 +91,7 @@ def estimated(initial: Length, quantile: float = 0.999) -> Promise:
     It is ``initial`` until enough rows are seen. A choice for streams of which nobody knows the disorder: it gives up
     that no row is late, which a slack that is known keeps.
     """
+    quantile = number(quantile, "quantile")
     if not 0 < quantile <= 1:
         raise QueryError(f"the quantile of rows in time is above 0 and at most 1, not {quantile}")
     return Promise(
@@ -99,7 +104,7 @@ def markers(column: str, by: str | Sequence[str] = ()) -> Promise:
 
     ``by``: columns in which a marker names the group it is about. The same as ``punctuation=`` and ``punctuation_by=``.
     """
-    named = (by,) if isinstance(by, str) else tuple(by)
+    column, named = text(column, "column"), texts(by, "by")
 
     def declare(given: Progress, _: Mapping[str, pl.DataType]) -> Progress:
         if named and given.marker_by not in ((), named):
@@ -114,6 +119,7 @@ def heartbeats(column: str, skew: Length = 0) -> Promise:
 
     No row that comes after it is older than that by more than ``skew``.
     """
+    column = text(column, "column")
 
     def declare(given: Progress, schema: Mapping[str, pl.DataType]) -> Progress:
         return replace(given, marker=column, skew=_length(skew, given, schema, "skew"))
@@ -128,6 +134,9 @@ def function(says: Callable[[Seen], Any], name: str | None = None) -> Promise:
     the workers, or be defined in the main program. Given to ``wr.sql``, a query can say PUNCTUATED BY its ``name``, by
     default the function's own.
     """
+    function_of_seen(says, "says")
+    if name is not None:
+        text(name, "name")
     shown = name or str(getattr(says, "__qualname__", type(says).__name__))
     called = name or str(getattr(says, "__name__", type(says).__name__))
     return Promise(lambda given, schema: replace(given, rule=ByFunction(says, shown, schema[given.attribute])), called)

@@ -11,10 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 import polars as pl
-import sqlglot
 from sqlglot import exp
 
-from windrow.errors import QueryError, listing, underline
+from windrow.errors import QueryError, listing
 from windrow.language import promise
 from windrow.language.dialect import PunctuatedBy, Windrow, WindrowParser
 from windrow.language.lengths import length
@@ -23,6 +22,7 @@ from windrow.language.scans import promising
 from windrow.logical.explain import promises_text
 from windrow.logical.expressions import fail
 from windrow.logical.nodes import Progress, Scan
+from windrow.logical.reading import read
 
 Ways = Mapping[str, Promise]
 WAYS: dict[str, Callable[..., Promise]] = {
@@ -80,12 +80,7 @@ def way(text: str) -> Promise:
     >>> stream([{"t": 1, "p": 7}], progress="t", punctuation=way("partitions(p, 8, slack => 2)")).node.source.rule
     BySource(column='p', slack=2, count=8)
     """
-    try:
-        found = WindrowParser(dialect=Windrow).parse_way(Windrow().tokenize(text), text)
-    except sqlglot.ParseError as error:
-        raise QueryError(located(text, error)) from None
-    except sqlglot.TokenError as error:
-        raise QueryError(f"cannot read {text!r}: {error}") from None
+    found = read(lambda: WindrowParser(dialect=Windrow).parse_way(Windrow().tokenize(text), text), text)
     tree = found[0] if len(found) == 1 else None
     if not isinstance(tree, PunctuatedBy):
         raise QueryError(f"{text!r} is not a way to make promises, such as slack('10 seconds')")
@@ -94,16 +89,6 @@ def way(text: str) -> Promise:
         return _declared(Scan("", tuple(schema.items()), given), tree, {}, text).source
 
     return Promise(declare)
-
-
-def located(text: str, error: sqlglot.ParseError) -> str:
-    """What sqlglot says about a text, with the place underlined."""
-    if not error.errors:
-        return f"cannot read the query: {error}"
-    first = error.errors[0]
-    line, column, word = first["line"], first["col"], first["highlight"] or ""
-    start = sum(len(part) + 1 for part in text.split("\n")[: line - 1]) + column - len(word)
-    return f"{first['description'].rstrip('.')}\n{underline(text, max(0, start), max(0, start + len(word) - 1))}"
 
 
 def _text(tree: exp.Expr, sql: str) -> str:

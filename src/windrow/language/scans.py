@@ -9,6 +9,7 @@ import polars as pl
 
 from windrow.errors import DataError, QueryError, listing
 from windrow.language import promise
+from windrow.language.given import text, texts, whole
 from windrow.language.lengths import Length, length
 from windrow.language.promise import Promise
 from windrow.logical.explain import span
@@ -19,7 +20,7 @@ from windrow.sources.frames import normal_type
 
 def numbering(schema: dict[str, pl.DataType], given: str | Sequence[str] | None, slack: int) -> tuple[str, ...]:
     """The columns that number rows by arrival, if they can."""
-    columns = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+    columns = () if given is None else texts(given, "row_num")
     if len(columns) > 2:
         raise QueryError(f"row_num is one column, or source partition and position, not {len(columns)} columns")
     for column in columns:
@@ -27,7 +28,7 @@ def numbering(schema: dict[str, pl.DataType], given: str | Sequence[str] | None,
             raise QueryError(f"row_num={column!r} is not a column; there are: {listing(schema)}")
     if columns and not schema[columns[-1]].is_integer():
         raise QueryError(f"row_num={columns[-1]!r} must be an integer, not {schema[columns[-1]]}")
-    if slack < 0 or (slack and not columns):
+    if whole(slack, "row_slack") < 0 or (slack and not columns):
         raise QueryError("row_slack is how far rows can be out of the order of row_num: zero or more, with a row_num")
     return columns
 
@@ -93,6 +94,8 @@ def _promising(
         return promise.slack(slack).declare(given, schema)
     if isinstance(promises, str):
         return promise.markers(promises, given.marker_by).declare(given, schema)
+    if promises is not None and not isinstance(promises, Promise):
+        raise QueryError(f"punctuation={promises!r} must be a column of markers, or one of wr.promise")
     return given if promises is None else promises.declare(given, schema)
 
 
@@ -100,7 +103,7 @@ def bounded(scan: Scan, arrival: str | None, ahead: Length | None) -> Scan:
     """The source without rows that are too far ahead of their arrival."""
     if arrival is None or ahead is None:
         raise QueryError("arrival= and ahead= belong together: the column that says when a row came, and the bound")
-    if arrival not in scan.schema:
+    if text(arrival, "arrival") not in scan.schema:
         raise QueryError(f"arrival={arrival!r} is not a column; there are: {listing(scan.schema)}")
     kind, dtype = scan.schema[arrival], scan.schema[scan.progress]
     if type(kind) is not type(dtype) and not (kind.is_integer() and dtype.is_integer()):

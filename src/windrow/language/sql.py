@@ -8,13 +8,15 @@ from dataclasses import dataclass, field, replace
 import sqlglot
 from sqlglot import exp
 
-from windrow.errors import PlanError, QueryError, listing
+from windrow.errors import QueryError, listing
 from windrow.language.builder import UNNAMED, Source, Stream
+from windrow.language.consumed import check
 from windrow.language.dialect import CLAUSE, EMIT, PUNCTUATED, UNIONED, PunctuatedBy, WindowClause, Windrow
 from windrow.language.functions import UserFunction
 from windrow.language.grouped import Grouped
 from windrow.language.promise import Promise
-from windrow.language.punctuated import declared, located, users
+from windrow.language.punctuated import declared, users
+from windrow.language.scope import names, renamed, unqualified
 from windrow.language.terms import Terms
 from windrow.logical.checked import (
     attribute,
@@ -30,20 +32,10 @@ from windrow.logical.nodes import (
     Scan,
     Together,
 )
+from windrow.logical.reading import read
 
 RESULTS = "PUNCTUATED BY says how a source makes promises; the results of"
 TWICE = "{!r} is in the query twice, and can make promises in one way only"
-REFUSED = {  # parts of a SELECT that mean something, but that nothing here runs yet
-    "joins": "joins",
-    "offset": "OFFSET",
-    "sort": "SORT BY",
-    "cluster": "CLUSTER BY",
-    "distribute": "DISTRIBUTE BY",
-    "windows": "named windows",
-    "qualify": "QUALIFY",
-    "laterals": "LATERAL VIEW",
-    "with_": "WITH",
-}
 
 
 def sql(query: str, *functions: UserFunction | Promise, **tables: Stream) -> Stream:
@@ -58,6 +50,8 @@ def sql(query: str, *functions: UserFunction | Promise, **tables: Stream) -> Str
     >>> sql(query, packets=packets).collect().rows()
     [('a', 0, 4, 2)]
     """
+    if not isinstance(query, str):
+        raise QueryError(f"wr.sql takes a query as text, not {query!r}")
     if odd := [f for f in functions if not isinstance(f, (UserFunction, Promise))]:
         raise QueryError(f"{odd[0]!r} is neither wr.aggregate(..) nor wr.promise.function(..)")
     named = {name: _named(table, name) for name, table in tables.items()}
@@ -78,6 +72,8 @@ def sql(query: str, *functions: UserFunction | Promise, **tables: Stream) -> Str
 
 def _named(table: Stream, name: str) -> Stream:
     """A stream without a name of its own takes the table's."""
+    if not isinstance(table, Stream):
+        raise QueryError(f"{name}= must be a stream, not a {type(table).__name__}: {name}=wr.stream(data, progress=..)")
     if isinstance(table.node, Scan) and table.node.name == UNNAMED:
         return Stream(replace(table.node, name=name), {name: table.sources[UNNAMED]})
     return table
@@ -93,16 +89,12 @@ def _scans(node: Node) -> list[Scan]:
 
 
 def _parse(query: str) -> exp.Expr:
-    try:
-        found = sqlglot.parse(query, dialect=Windrow)
-    except sqlglot.ParseError as error:
-        raise QueryError(located(query, error)) from None
-    except sqlglot.TokenError as error:
-        raise QueryError(f"cannot read the query: {error}") from None
-    statements = [s for s in found if s is not None]
+    statements = [s for s in read(lambda: sqlglot.parse(query, dialect=Windrow), query) if s is not None]
     if len(statements) != 1:
         raise QueryError(f"expected one query, found {len(statements)}")
-    return statements[0]
+    tree: exp.Expr = statements[0]
+    check(tree, query)
+    return tree
 
 
 @dataclass
@@ -116,20 +108,24 @@ class _Planner(Terms):
             case exp.Subquery():
                 return self._of_all(tree, self.query(tree.this))
             case exp.Union():
-                both = united([self.query(tree.this), self.query(tree.expression)])
-                return self._of_all(tree, distinct(both) if tree.args.get("distinct") else both)
+                members = [self.query(tree.this), self.query(tree.expression)]
+                with self.at(tree):
+                    both = united(members)
+                    return self._of_all(tree, distinct(both) if tree.args.get("distinct") else both)
             case exp.Select():
                 return self._select(tree)
-        raise fail(tree, f"expected a SELECT, found {type(tree).__name__.upper()}", self.text)
+        if isinstance(tree, exp.SetOperation):
+            raise fail(tree, f"{tree.key.upper()} of queries is not supported: UNION and UNION ALL are", self.text)
+        raise fail(tree, "expected a query: SELECT .. FROM ..", self.text)
 
     def _of_all(self, tree: exp.Expr, node: Node) -> Node:
         """What follows a union, or a query in parentheses, is about all of its rows."""
-        for part, name in {**REFUSED, "limit": "LIMIT"}.items():
-            if tree.args.get(part):
-                raise PlanError(f"{name} over a union or a query in parentheses has no operator")
+        if (limit := tree.args.get("limit")) is not None:
+            raise fail(limit, "LIMIT over a union or a query in parentheses is not supported", self.text)
         order = tree.args.get("order")
         if order is None:
             return node
+        unqualified(tree, set(), node.schema, self.text)
         columns = [(c, exp.column(c)) for c in visible(node.schema)]
         return ordered(node, tuple(self.ordered(o, node, columns) for o in order.expressions), self.text)
 
@@ -137,31 +133,39 @@ class _Planner(Terms):
     def _from(self, select: exp.Select) -> tuple[Node, WindowClause | None]:
         found = select.args.get("from_")
         if found is None:
-            raise QueryError(f"the query has no FROM; there are the tables: {listing(self.tables)}")
+            raise fail(select, f"the query has no FROM; there are the tables: {listing(self.tables)}", self.text)
         tree = found.this
         trees = [tree, *(tree.args.get(UNIONED) or [])]
         clauses = [c for t in trees if (c := t.args.get(CLAUSE)) is not None]
-        return united([self._table(t) for t in trees]), clauses[-1] if clauses else None
+        members = [self._table(t) for t in trees]
+        with self.at(tree):
+            return united(members), clauses[-1] if clauses else None
 
     def _table(self, tree: exp.Expr, way: PunctuatedBy | None = None) -> Node:
         """``way``: what is said after the parentheses around a table is about each table inside."""
         own = tree.args.get(PUNCTUATED)
         if own is not None and way is not None:
             raise fail(way, f"PUNCTUATED BY is given twice, here and for what is inside: {own.this.name}()", self.text)
-        way = own or way
+        return renamed(tree, self._rows(tree, own or way), self.text)
+
+    def _rows(self, tree: exp.Expr, way: PunctuatedBy | None) -> Node:
         if isinstance(tree, (exp.Subquery, exp.Paren)):
             if isinstance(tree.this, (exp.Table, exp.Paren)):  # tables in parentheses, as in FROM (a UNION b)
-                return united([self._table(t, way) for t in (tree.this, *(tree.this.args.get(UNIONED) or []))])
+                inside = [tree.this, *(tree.this.args.get(UNIONED) or [])]
+                if clauses := [c for t in inside if (c := t.args.get(CLAUSE)) is not None]:
+                    raise fail(clauses[0], "the window of tables in parentheses stands after them", self.text)
+                return united([self._table(t, way) for t in inside])
             if way is not None:
                 raise fail(way, f"{RESULTS} a query progress as its sources do: say it there", self.text)
             return self.query(tree.this)
         if not isinstance(tree, exp.Table) or not isinstance(tree.this, exp.Identifier):
             raise fail(tree, "expected a table or a query after FROM", self.text)
-        name = tree.name
+        name = ".".join(p.name for p in tree.parts)
         if name not in self.tables:
             alike = [t for t in self.tables if t.lower() == name.lower()]
             if len(alike) != 1:
-                raise fail(tree.this, f"unknown table {name!r}; there are: {listing(self.tables)}", self.text)
+                place = exp.Tuple(expressions=[p.copy() for p in tree.parts])
+                raise fail(place, f"unknown table {name!r}; there are: {listing(self.tables)}", self.text)
             name = alike[0]
         node = self.tables[name].node
         return self._punctuated(tree, node, way) if isinstance(node, Scan) or way is not None else node
@@ -184,10 +188,8 @@ class _Planner(Terms):
 
     # -- SELECT --------------------------------------------------------------------------------------------------
     def _select(self, select: exp.Select) -> Node:
-        for part, name in REFUSED.items():
-            if select.args.get(part):
-                raise PlanError(f"{name} in a stream query has no operator yet")
         node, table_clause = self._from(select)
+        unqualified(select, names(select.args["from_"].this), node.schema, self.text)
         items = [i for i in select.expressions if not isinstance(i, WindowClause)]
         own = [i for i in select.expressions if isinstance(i, WindowClause)]
         if own and table_clause is not None:
@@ -197,8 +199,10 @@ class _Planner(Terms):
             self.no_aggregates(where.this, "WHERE")
             node = filtered(node, self.resolved(where.this, node), self.text)
         if clause is None and not self._groups_by_progress(select, node):
-            return self._plain(select, items, node)
-        return Grouped(self, select, items, clause, node).plan()
+            with self.at(select):
+                return self._plain(select, items, node)
+        with self.at(clause or select):
+            return Grouped(self, select, items, clause, node).plan()
 
     def _groups_by_progress(self, select: exp.Select, node: Node) -> bool:
         """GROUP BY the progressing attribute closes by itself: each value is a window of length one."""
@@ -214,9 +218,15 @@ class _Planner(Terms):
 
     def _plain(self, select: exp.Select, items: list[exp.Expr], node: Node) -> Node:
         grouping = [t for p in ("group", "having") if (t := select.args.get(p)) is not None]
-        for part, name in (("limit", "LIMIT"), (EMIT, "EMIT EARLY"), ("hint", "a hint")):
-            if select.args.get(part):
-                raise PlanError(f"{name} needs a window: a stream without one has no end to order or to wait for")
+        endless = "a stream without one has no end to order or to wait for"
+        parts = (
+            ("limit", "LIMIT", endless),
+            (EMIT, "EMIT EARLY", endless),
+            ("hint", "a hint", "it says how that runs"),
+        )
+        for part, name, why in parts:
+            if (tree := select.args.get(part)) is not None:
+                raise fail(tree, f"{name} needs a window: {why}", self.text)
         for tree in [*items, *grouping]:
             if isinstance(tree, (exp.Group, exp.Having)) or self.aggregates(tree):
                 raise fail(
@@ -228,15 +238,17 @@ class _Planner(Terms):
         columns: list[tuple[str, exp.Expr]] = []
         for item in items:
             if isinstance(item, exp.Star):
-                columns += [(c, exp.column(c)) for c in visible(node.schema)]
+                found = self.starred(item, node)
             else:
                 tree = self.resolved(item.unalias(), node)
                 dtype_of(tree, node.schema, self.text)
-                columns.append((item.alias_or_name or f"column{len(columns)}", tree))
+                found = [(item.alias_or_name or f"column{len(columns)}", tree)]
+            if twice := [n for n, _ in found if n in dict(columns)]:
+                raise fail(item, f"output columns need different names; given twice: {listing(twice)}", self.text)
+            columns += found
         unchanged = [(c, exp.column(c)) for c in visible(node.schema)]
-        found = node if columns == unchanged else Project(node, tuple(columns))
-        found = self.distinct(select, found)
+        result = self.distinct(select, node if columns == unchanged else Project(node, tuple(columns)))
         order = select.args.get("order")
         if order is None:
-            return found
-        return ordered(found, tuple(self.ordered(o, found, columns) for o in order.expressions), self.text)
+            return result
+        return ordered(result, tuple(self.ordered(o, result, columns) for o in order.expressions), self.text)

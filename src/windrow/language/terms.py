@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from windrow.aggregates import FUNCTIONS as AGGREGATES
 from windrow.aggregates import UserAggregate
+from windrow.errors import PlanError, QueryError, underline
 from windrow.logical.checked import distinct, with_window_time
-from windrow.logical.expressions import fail, resolve
+from windrow.logical.expressions import fail, resolve, visible
 from windrow.logical.nodes import (
     Node,
 )
+from windrow.logical.reading import place
 
 FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.Count: "count",
@@ -38,7 +41,6 @@ FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.ArrayAgg: "collect_list",
     exp.ArrayUniqueAgg: "collect_set",
 }
-KNOWN_ARGUMENTS = {"this", "expressions", "quantile", "big_int", "nulls_excluded"}
 DISTINCT = {"count": "count_distinct", "sum": "sum_distinct", "avg": "avg_distinct", "min": "min", "max": "max"}
 DISTINCT |= {"collect_list": "collect_set", "collect_set": "collect_set"}
 
@@ -58,6 +60,17 @@ class Terms:
     text: str
     users: Mapping[str, UserAggregate] = field(default_factory=dict)
 
+    @contextmanager
+    def at(self, tree: exp.Expr) -> Iterator[None]:
+        """Whatever is refused inside without a place in the text is underlined here."""
+        try:
+            yield
+        except (QueryError, PlanError) as error:
+            found = place(tree)
+            if found is None or "\n" in str(error):
+                raise
+            raise type(error)(f"{error}\n{underline(self.text, *found)}") from None
+
     def distinct(self, select: exp.Select, node: Node) -> Node:
         asked = select.args.get("distinct")
         if asked is not None and asked.args.get("on"):
@@ -67,13 +80,32 @@ class Terms:
     def ordered(self, term: exp.Expr, node: Node, columns: Sequence[tuple[str, exp.Expr]]) -> tuple[exp.Expr, bool]:
         """A term of ORDER BY over selected columns."""
         tree = term.this if isinstance(term, exp.Ordered) else term
-        if isinstance(tree, exp.Literal) and tree.is_int and 0 < int(tree.name) <= len(columns):
-            tree = exp.column(columns[int(tree.name) - 1][0])
+        if (at := self.position(tree, len(columns), "ORDER BY")) is not None:
+            tree = exp.column(columns[at][0])
         return self.resolved(tree, node), descending(term, self.text)
+
+    def position(self, tree: exp.Expr, items: int, where: str) -> int | None:
+        """Which item of the select list a number stands for, from 0; None for anything else."""
+        if not (isinstance(tree, exp.Literal) and tree.is_int):
+            return None
+        if not 0 < int(tree.name) <= items:
+            counted = "1 item" if items == 1 else f"{items} items"
+            raise fail(tree, f"{where} {tree.name}: the select list has {counted}", self.text)
+        return int(tree.name) - 1
+
+    def starred(self, star: exp.Star, node: Node) -> list[tuple[str, exp.Expr]]:
+        """The columns of ``*``, without those of EXCEPT."""
+        trees = [exp.column(i.name) if isinstance(i, exp.Identifier) else i for i in star.args.get("except_") or ()]
+        for tree, item in zip(trees, star.args.get("except_") or (), strict=True):
+            if not isinstance(tree, exp.Column):
+                raise fail(item, "EXCEPT takes names of columns", self.text)
+            tree.this.meta.update(item.meta)
+        left_out = {self.resolved(t, node).name for t in trees}
+        return [(c, exp.column(c)) for c in visible(node.schema) if c not in left_out]
 
     # -- expressions ---------------------------------------------------------------------------------------------
     def resolved(self, tree: exp.Expr, node: Node) -> exp.Expr:
-        return unqualified(resolve(with_window_time(tree, node), node.schema, self.text))
+        return resolve(with_window_time(tree, node), node.schema, self.text)
 
     def aggregates(self, tree: exp.Expr) -> list[exp.Expr]:
         """The aggregate calls in a tree."""
@@ -95,14 +127,6 @@ class Terms:
     def no_aggregates(self, tree: exp.Expr, where: str) -> None:
         for found in self.aggregates(tree):
             raise fail(found, f"{where} cannot contain aggregates: use HAVING", self.text)
-
-
-def unqualified(tree: exp.Expr) -> exp.Expr:
-    """A copy without table names: a query has one input, so they say nothing more."""
-    tree = tree.copy()
-    for column in tree.find_all(exp.Column):
-        column.set("table", None)
-    return tree
 
 
 def column_like(name: str, like: exp.Expr) -> exp.Column:

@@ -11,6 +11,8 @@ from sqlglot import exp
 from windrow.errors import QueryError
 from windrow.language import lengths
 from windrow.language.functions import AggregateExpr
+from windrow.language.given import flag
+from windrow.language.hints import refusal
 from windrow.language.lengths import Length, length
 from windrow.logical.checked import aggregated, where
 from windrow.logical.nodes import OF_ROWS, AggregateCall, Shape
@@ -35,11 +37,15 @@ class Windowed:
     memory: int | None = None
     flush: FlushPolicy | None = None
 
+    def __post_init__(self) -> None:
+        if (found := refusal(self.shape, self.using, self.memory, self.flush)) is not None:
+            raise QueryError(found[1])
+
     def group_by(self, *columns: str, **named: str) -> Windowed:
         """Group by columns, or by SQL expressions given by keyword."""
-        items = {**{c: c for c in columns}, **named}
+        items = self.stream._items(columns, named)
         parts = tuple(k for k in self.keys if k[0] in self.parts and k[0] not in items)
-        return replace(self, keys=(*parts, *((n, self.stream._resolved(text)) for n, text in items.items())))
+        return replace(self, keys=(*parts, *items.items()))
 
     def late(self, policy: str, *, generous: bool = False, keep: Length | None = None) -> Windowed:
         """What happens to late rows: "drop", "error", "side", or "revise" for as long as ``keep`` after the window.
@@ -47,6 +53,7 @@ class Windowed:
         ``generous``: a late row still counts in those of its windows that are open.
         """
         held = None if keep is None else self._length(keep, "keep")
+        flag(generous, "generous")
         options = replace(self.options, late=lengths.policy(policy), generous=generous, keep=held)
         return replace(self, options=options)
 

@@ -35,7 +35,7 @@ from windrow.operators.apply import Function
 from windrow.operators.entries import FlushPolicy
 from windrow.operators.options import PLAIN, Options
 from windrow.operators.released import STATUS, VERSION
-from windrow.windows import Landmark, Partitioned, RowSliding, SlideByTuple, Sliding
+from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
 
 def where(argument: exp.Expr | None, condition: exp.Expr) -> exp.Expr:
@@ -46,8 +46,9 @@ def where(argument: exp.Expr | None, condition: exp.Expr) -> exp.Expr:
 
 def filtered(node: Node, predicate: exp.Expr, sql: str | None = None) -> Filter:
     """A filter whose predicate is boolean."""
-    if (dtype := dtype_of(predicate, node.schema, sql)) not in (pl.Boolean, pl.Null):
-        raise fail(predicate, f"a condition must be true or false, and this is of type {dtype}", sql)
+    if (dtype := dtype_of(predicate, node.schema, sql)) != pl.Boolean:
+        kind = "always NULL" if dtype == pl.Null else f"of type {dtype}"
+        raise fail(predicate, f"a condition must be true or false, and this is {kind}", sql)
     return Filter(node, predicate)
 
 
@@ -248,12 +249,27 @@ def _check_options(node: Node, window: Shape, options: Options) -> None:
         raise PlanError("a time to keep windows belongs to LATE REVISE only")
     if options.empty and options.versioned:
         raise PlanError("WITH EMPTY together with EMIT EARLY or LATE REVISE has no operator: use one of them")
-    numbers = isinstance(window, (RowSliding, Partitioned)) or node.schema[node.progress or ""].is_integer()
-    if not options.partial and not numbers and not getattr(window, "origin", 0):
-        raise PlanError("WITHOUT PARTIAL needs a beginning: give the window an ORIGIN")
+    if options.generous and isinstance(window, (Session, Partitioned)):
+        raise PlanError(
+            f"GENEROUS: a late row belongs to no open window of type {kind}, as it would change those that are out"
+        )
+    _check_partial(node, window, options)
     if options.zone is not None and not (
         isinstance(window, (Sliding, Landmark))
         and isinstance(dtype := node.schema[node.progress or ""], pl.Datetime)
         and dtype.time_zone is not None
     ):
         raise PlanError("TIME ZONE: possible for sliding, tumbling, hopping and landmark windows over a TIMESTAMP")
+
+
+def _check_partial(node: Node, window: Shape, options: Options) -> None:
+    """Rows are counted from 0, and integers begin there unless an origin says more; time has no such beginning."""
+    if options.partial or isinstance(window, (RowSliding, Partitioned)):
+        return
+    if not isinstance(window, Sliding):
+        kind = type(window).__name__
+        raise PlanError(
+            f"WITHOUT PARTIAL: possible for sliding, tumbling and hopping windows and windows of rows, not {kind}"
+        )
+    if not window.origin and not node.schema[node.progress or ""].is_integer():
+        raise PlanError("WITHOUT PARTIAL needs a beginning later than the start of 1970: give the window an ORIGIN")

@@ -7,46 +7,65 @@ that is no number) stops the query with a ResultError. What expressions mean is 
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 import sqlglot
 from sqlglot import exp
 
 from windrow.errors import QueryError, listing, underline
+from windrow.logical.consumed import check
+from windrow.logical.reading import SparkSql, place, read, written
 from windrow.logical.scalar.tables import HANDLERS
 from windrow.logical.scalar.translator import Translator
 from windrow.logical.scalar.types import CAST_TYPES, Refused, Schema, Typed
 from windrow.logical.scalar.units import UNITS, unit
 
-__all__ = ["UNITS", "Schema", "dtype_of", "fail", "parse", "resolve", "sql_type", "translate", "unit", "visible"]
+__all__ = [
+    "UNITS",
+    "Schema",
+    "column_or",
+    "dotted",
+    "dtype_of",
+    "fail",
+    "parse",
+    "resolve",
+    "sql_type",
+    "translate",
+    "unit",
+    "visible",
+]
 
 
 def fail(node: exp.Expr, message: str, sql: str | None = None) -> QueryError:
     """A query error that underlines the node, if its place in the text is known."""
-    places = [n.meta for n in node.walk() if "start" in n.meta]
-    if sql is None or not places:
-        return QueryError(message)
-    start, end = min(p["start"] for p in places), max(p["end"] for p in places)
-    return QueryError(f"{message}\n{underline(sql, start, end)}")
+    found = place(node)
+    return QueryError(message if sql is None or found is None else f"{message}\n{underline(sql, *found)}")
 
 
 def parse(text: str) -> exp.Expr:
     """A scalar expression from SQL text."""
-    try:
-        return sqlglot.parse_one(text, into=exp.Condition, dialect="spark")
-    except sqlglot.errors.SqlglotError as error:
-        found: dict[str, Any] = next(iter(getattr(error, "errors", [])), {})
-        message = found.get("description") or str(error)
-        if "<class" in message:  # sqlglot names its own classes where an operand is missing
-            message = "the expression is not complete"
-        raise QueryError(f"cannot read {text!r}: {message}") from None
+    if not isinstance(text, str):
+        raise QueryError(f"{text!r} is not an expression: write SQL in quotes, as in 'len + 1'")
+    found = read(lambda: SparkSql().parse_into(exp.Condition, text), text, f"cannot read {text!r}: ")
+    if len(found) != 1 or found[0] is None:
+        raise QueryError(f"cannot read {text!r}: expected one expression")
+    tree: exp.Expr = found[0]
+    check(tree, text)
+    return tree
+
+
+def column_or(text: str, schema: Schema) -> exp.Expr:
+    """The column that a text names exactly, keyword or not, with dots or not; else an expression."""
+    return exp.column(text) if isinstance(text, str) and text in schema else parse(text)
 
 
 def resolve(node: exp.Expr, schema: Schema, sql: str | None = None) -> exp.Expr:
     """A copy with every column spelled as in the schema (names match exactly, or else without regard to case)."""
     node = node.copy()
     for column in list(node.find_all(exp.Column)):
+        if column.table:
+            parts = [p.name for p in column.parts]
+            alone = f"unknown table {'.'.join(parts[:-1])!r} in {'.'.join(parts)}: name the column alone"
+            raise dotted(column, schema, sql) or fail(column, alone, sql)
         name = column.name
         if name in schema:
             continue
@@ -58,12 +77,25 @@ def resolve(node: exp.Expr, schema: Schema, sql: str | None = None) -> exp.Expr:
     return node
 
 
+def dotted(column: exp.Column, schema: Schema, sql: str | None) -> QueryError | None:
+    """What is wrong with a name with dots that is not about a table."""
+    parts = [p.name for p in column.parts]
+    whole = ".".join(parts)
+    if whole in schema:
+        return fail(column, f"a column whose name has dots is written in backquotes: `{whole}`", sql)
+    if any(c.lower() == parts[0].lower() for c in schema):
+        return fail(column, f"{whole}: fields of a column are not supported", sql)
+    return None
+
+
 def sql_type(text: str) -> pl.DataType:
     """A type as SQL writes it.
 
     >>> sql_type("ARRAY<DOUBLE>"), sql_type("STRUCT<n: BIGINT>"), sql_type("DECIMAL(10, 2)")
     (List(Float64), Struct({'n': Int64}), Decimal(precision=10, scale=2))
     """
+    if not isinstance(text, str):
+        raise QueryError(f"{text!r} is not a type: write it as SQL does, as in 'BIGINT'")
     try:
         return _plain_type(sqlglot.exp.DataType.build(text, dialect="spark"), text)
     except sqlglot.errors.SqlglotError as error:
@@ -107,4 +139,5 @@ def _typed(node: exp.Expr, schema: Schema, sql: str | None) -> Typed:
     try:
         return Translator(schema, HANDLERS).of(node)
     except Refused as refused:
-        raise fail(refused.node, str(refused), sql) from None
+        message = str(refused).replace(written(refused.node), written(refused.node, sql))  # as it stands in the text
+        raise fail(refused.node, message, sql) from None

@@ -17,7 +17,7 @@ from windrow.optimizer import Choice, Statistics, Workload, assumed, choose, dec
 from windrow.optimizer.costs.aggregation import TIME
 from windrow.planner.graphs import pipeline_graph
 from windrow.planner.plan import Pipeline
-from windrow.planner.shapes import ALGORITHMS, TWO_LEVEL, groups_promised, key_names, together
+from windrow.planner.shapes import TWO_LEVEL, groups_promised, key_names, together
 from windrow.windows import RowSliding, Sliding
 
 GOES_ON = "as at the first start: the checkpoint keeps it"
@@ -44,10 +44,6 @@ def chosen(node: WindowAggregate, aggregates: Partials, inputs: Sequence[Pipelin
     assert isinstance(window, Sliding)
     if goes_on := node.using is None and text(node) in given.kept:
         node = replace(node, using=given.kept[text(node)])
-    if node.using is not None and node.using not in ALGORITHMS:
-        raise PlanError(
-            f"there is no algorithm {node.using!r} for window aggregation; there are: {', '.join(ALGORITHMS)}, iop"
-        )
     _check_two_levels(node, aggregates)
     refused = _refused(node)
     if node.using in refused:
@@ -61,8 +57,6 @@ def chosen(node: WindowAggregate, aggregates: Partials, inputs: Sequence[Pipelin
 
 def _check_two_levels(node: WindowAggregate, aggregates: Partials) -> None:
     if node.using != TWO_LEVEL:
-        if node.flush is not None:
-            raise PlanError(f"flush={node.flush!r} is about the table of using='two-level'; other algorithms have none")
         return
     why = refusal(aggregates, {k: node.schema[k] for k in key_names(node)})
     if node.options.versioned or node.options.empty:

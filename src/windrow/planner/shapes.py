@@ -129,12 +129,8 @@ def _slide_by_tuple(node: WindowAggregate, aggregates: Partials) -> Physical:
     low = Step("instants", partial(Instants, keys, aggregates), "one partial per progress value and group")
     by = groups_promised(node)
     algorithm = node.using or ("buffering" if by else "blocks")
-    if algorithm not in BY_TUPLE:
-        raise PlanError(
-            f"there is no algorithm {algorithm!r} for slide-by-tuple windows; there are: {', '.join(BY_TUPLE)}"
-        )
     if by and algorithm != "buffering":
-        raise PlanError(f"the algorithm {algorithm!r} cannot run this query: {together(by)}: 'buffering'")
+        raise PlanError(f"the algorithm {algorithm!r} cannot run this query: {together(by)} 'buffering'")
     operator, says = BY_TUPLE[algorithm]
     slid = partial(operator, node.window, keys, aggregates, node.bound, node.options, node.parts, by)
     return Physical(algorithm, (low,), Step("slide-by-tuple", slid, f"{says}{_apart(by)}"), node.parts)

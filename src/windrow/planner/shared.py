@@ -42,6 +42,8 @@ def members(node: Together) -> list[Member]:
             )
         if window.using not in (None, "paned"):
             raise PlanError(f"query {member.name!r} cannot share panes: it asks for the algorithm {window.using!r}")
+        if window.memory is not None:
+            raise PlanError(f"query {member.name!r} cannot share panes: memory= is for the choice of another algorithm")
         same = window.input == first.window.input and window.keys == first.window.keys
         if not same or window.options.zone != first.window.options.zone:
             raise PlanError(

@@ -20,13 +20,20 @@ def to_frame(data: Any, progress: str) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def table(data: Any) -> pl.DataFrame | None:
     """A table of any library as a frame; None if the data is no table."""
+    try:
+        return _table(data)
+    except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"the {type(data).__name__} does not make a table: {error}") from None
+
+
+def _table(data: Any) -> pl.DataFrame | None:
     if isinstance(data, pl.DataFrame):
         return normal(data)
     if isinstance(data, pl.LazyFrame):
         return normal(data.collect())
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return normal(pl.DataFrame(data))
-    if type(data).__module__.startswith("pandas."):
+    if type(data).__module__.startswith("pandas.") and hasattr(data, "columns"):
         return normal(pl.from_pandas(data))
     return None
 
@@ -49,11 +56,7 @@ def _from_rows(rows: list[Mapping[str, Any]], progress: str) -> tuple[pl.DataFra
     bad = [
         {**r, progress: str(r[progress])} for r in rows if r.get(progress) is not None and type(r[progress]) is not main
     ]
-    try:
-        frame = pl.DataFrame(good, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, TypeError) as error:
-        raise DataError(f"the rows do not make a table: {error}") from None
-    return normal(frame), pl.DataFrame(bad, infer_schema_length=None)
+    return normal(pl.DataFrame(good, infer_schema_length=None)), pl.DataFrame(bad, infer_schema_length=None)
 
 
 def normal(frame: pl.DataFrame) -> pl.DataFrame:

@@ -54,7 +54,8 @@ def applies(plan: Plan, sources: Mapping[str, DataFrame | Files]) -> bool:
 def _is_native(node: WindowAggregate) -> bool:
     window = node.window
     plain = isinstance(window, Sliding) and window.range == window.slide and node.options == PLAIN
-    if not plain or node.using is not None or not _is_native_input(node.input):
+    asked = node.using is not None or node.memory is not None
+    if not plain or asked or not _is_native_input(node.input):
         return False
     given = node.input.schema
     keys = all(isinstance(e, exp.Column) and _exact(given[e.name]) for _, e in node.keys)

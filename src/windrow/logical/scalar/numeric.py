@@ -10,9 +10,10 @@ import polars as pl
 from sqlglot import exp
 
 from windrow.errors import listing
+from windrow.logical.reading import written
 from windrow.logical.scalar import arithmetic
 from windrow.logical.scalar.casts import cast
-from windrow.logical.scalar.translator import Translator, written
+from windrow.logical.scalar.translator import Translator
 from windrow.logical.scalar.types import (
     BIGINT,
     DATE,

@@ -9,6 +9,7 @@ import polars as pl
 from sqlglot import exp
 
 from windrow.errors import listing
+from windrow.logical.reading import named
 from windrow.logical.scalar import arithmetic, functions, logic, numeric, values
 from windrow.logical.scalar.translator import Handler, Translator, operands
 from windrow.logical.scalar.types import (
@@ -31,7 +32,7 @@ def _alone(handler: Handler) -> Handler:
 
     def of(translator: Translator, node: exp.Expr) -> Typed | None:
         if more := [n for n, v in node.args.items() if v and n != "this"]:
-            raise Refused(node, f"{node.key}() with {listing(more)} is not supported")
+            raise Refused(node, f"{named(node)}() with {listing(more)} is not supported")
         return handler(translator, node)
 
     return of

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 from sqlglot import exp
 
+from windrow.logical.reading import named, written
 from windrow.logical.scalar.casts import cast, implicit
 from windrow.logical.scalar.types import (
     BIGINT,
@@ -27,11 +28,6 @@ from windrow.logical.scalar.types import (
 )
 
 
-def written(node: exp.Expr) -> str:
-    """An expression for a message."""
-    return node.sql("spark")
-
-
 class Translator:
     """The expressions of a tree over a schema. Each node is translated once, however often its type is asked for."""
 
@@ -49,8 +45,7 @@ class Translator:
     def _translated(self, node: exp.Expr) -> Typed:
         if (handler := self.handlers.get(type(node))) is not None and (found := handler(self, node)) is not None:
             return found
-        name = node.name if isinstance(node, exp.Anonymous) else node.key
-        raise Refused(node, f"{name!r} is not supported in expressions")
+        raise Refused(node, f"{named(node)!r} is not supported in expressions")
 
     def cast(self, node: exp.Expr, target: pl.DataType) -> Typed:
         """A node in a type that it is needed in; a text literal that cannot be read as one is an error of the query."""

@@ -8,10 +8,11 @@ import polars as pl
 from sqlglot import exp
 
 from windrow.errors import listing
+from windrow.logical.reading import written
 from windrow.logical.scalar import functions
 from windrow.logical.scalar.casts import cast, castable
 from windrow.logical.scalar.strict import applied
-from windrow.logical.scalar.translator import Translator, written
+from windrow.logical.scalar.translator import Translator
 from windrow.logical.scalar.types import (
     BIGINT,
     BOOLEAN,
