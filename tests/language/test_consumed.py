@@ -7,8 +7,8 @@ import windrow as wr
 from windrow.hosts.spark.native import _is_native
 from windrow.language.consumed import STATEMENT, WORDS
 from windrow.language.dialect import Windrow
-from windrow.logical import expressions
 from windrow.logical.consumed import EXPRESSIONS, OPERANDS
+from windrow.logical.scalar.tables import HANDLERS
 
 ROWS = [{"t": t, "k": "ab"[t % 2], "x": t, "n": t} for t in range(20)]
 PLAIN = "SELECT t, x FROM s WHERE x > 1"
@@ -323,7 +323,7 @@ def test_hints_of_python_that_could_do_nothing():
 
 
 def test_every_argument_of_a_translated_node_is_known_or_refused():
-    translated = {*expressions._HANDLERS, *expressions._UNARY, *expressions._BINARY}
+    translated = set(HANDLERS)
     unlisted = {c.__name__ for c in translated if not set(c.arg_types) <= OPERANDS and c not in EXPRESSIONS}
     assert not unlisted, f"say in EXPRESSIONS which arguments the translation of these consumes: {unlisted}"
 

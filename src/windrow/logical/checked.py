@@ -146,7 +146,8 @@ def ordered(node: Node, order: tuple[tuple[exp.Expr, bool], ...], sql: str | Non
     if versioned(node):
         raise PlanError("ORDER BY over results that come in versions has no operator: drop EMIT EARLY and REVISE")
     first, down = order[0]
-    if node.progress is None or not (first.name in node.times or first == window_time(node)):
+    named = isinstance(first, exp.Column) and first.name in node.times
+    if node.progress is None or not (named or first == window_time(node)):
         raise (
             fail(
                 first,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import polars as pl
@@ -15,15 +16,25 @@ ACCEPTED = "rows (dicts), or an Arrow, pandas or Polars table, or a Spark DataFr
 def to_frame(data: Any, progress: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """A frame, and the rows that did not fit because their progress value is of another type than the rest."""
     found = table(data)
-    return (found, pl.DataFrame()) if found is not None else _from_rows(dicts(data), progress)
+    if found is not None:
+        return found, pl.DataFrame()
+    with _readable(data):
+        return _from_rows(dicts(data), progress)
+
+
+@contextmanager
+def _readable(data: Any) -> Iterator[None]:
+    """Turns whatever a library says about data that it cannot read into an error of ours."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"the {type(data).__name__} does not make a table: {error}") from None
 
 
 def table(data: Any) -> pl.DataFrame | None:
     """A table of any library as a frame; None if the data is no table."""
-    try:
+    with _readable(data):
         return _table(data)
-    except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"the {type(data).__name__} does not make a table: {error}") from None
 
 
 def _table(data: Any) -> pl.DataFrame | None:
