@@ -178,6 +178,42 @@ def test_windows_over_windows_close_group_by_group(inner, outer, rows, steps):
         compare(run.results(), pl.concat([own.results() for own in groups.values()]), f"{kind} {value}")
 
 
+@CHECK
+@given(rows=ROWS, steps=STEPS, generous=st.booleans())
+def test_queries_that_share_panes_close_group_by_group(rows, steps, generous):
+    """As each of them does alone."""
+
+    def queries(stream):
+        windows = {"short": stream.window(5), "long": stream.window(20, 10), "hop": stream.window(3, 9)}
+        aggregates = {"short": wr.count(), "long": wr.sum("x"), "hop": wr.median("x")}
+        late = {n: w.late("drop", generous=generous).group_by("k") for n, w in windows.items()}
+        return {n: w.agg(a=aggregates[n]) for n, w in late.items()}
+
+    s = wr.stream(numbered([]), progress="t", punctuation_by="k", name="s")
+    plan = wr.together(**queries(s)).plan()
+    both, state = LocalRun(plan), {}
+    alone = {name: q.run() for name, q in queries(s).items()}
+    data, at = numbered(rows), 0
+    for kind, value in steps:
+        for run in (both, *alone.values()):
+            if kind == "rows":
+                run.push("s", data[at : at + value])
+            else:
+                about = None if kind == "everyone" else {"k": None if kind == "NULL" else kind}
+                run.promise("s", value, group=about)
+        at += value if kind == "rows" else 0
+        found = both.results()
+        for name, run in alone.items():
+            own = found.filter(pl.col(name).is_not_null()).select(name).unnest(name)
+            compare(own, run.results(), f"{name}, {kind} {value}")
+        counts, changes = both.counts, both.graph.changes()
+        state = {k: v for k, v in {**state, **changes}.items() if v is not None}
+        both = LocalRun(plan)
+        both.graph.restore(dict(state))
+        both.counts = counts
+    assert both.counts["rows_late"] == sum(run.counts["rows_late"] for run in alone.values())
+
+
 def test_groups_that_end_one_by_one_leave_no_partials_behind():
     replay = Replay("tumbling", "drop")
     most = 0

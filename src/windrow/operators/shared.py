@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import polars as pl
 
 from windrow.aggregates import Partials
+from windrow.operators.bucket import on_window_ids
 from windrow.operators.chunks import CHUNK, Chunks
-from windrow.operators.operator import PANE, Batch, Changes, Item, Operator, State
+from windrow.operators.levels import NOBODY, Named
+from windrow.operators.operator import PANE, Batch, Changes, Item, Operator, Side, State
 from windrow.operators.options import Options
 from windrow.operators.paned import Paned
 from windrow.operators.released import clipped
-from windrow.progress import END, Punctuation
+from windrow.progress import Punctuation
 from windrow.windows import Sliding
+from windrow.windows.tuples import Bools
 
 
 class Level(Paned):
@@ -28,11 +32,12 @@ class Level(Paned):
         dtype: pl.DataType,
         options: Options,
         panes: Sliding,
+        by: Named = NOBODY,
     ) -> None:
         self.panes = panes
         self.shift = (panes.origin - window.origin) // panes.range  # the panes of all are numbered from one origin
         self.shared: Chunks | None = None
-        super().__init__(window, keys, aggregates, dtype, options)
+        super().__init__(window, keys, aggregates, dtype, options, by)
 
     def pane_size(self) -> int:
         return self.panes.range
@@ -49,6 +54,18 @@ class Level(Paned):
     def without_gaps(self, frame: Batch) -> Batch:
         """Without what is in no window of this query: it cannot be late for it."""
         return frame.filter(pl.col(PANE) // self.step < (pl.col(PANE) + self.length) // self.step)
+
+    def _held(self) -> list[Batch]:
+        assert self.shared is not None
+        return [*super()._held(), *(frame for stack in self.shared.stacks.values() for frame in stack)]
+
+    def is_late(self, batch: Batch) -> Bools:
+        """Which partials, by the common numbers, a released window of their group may hold."""
+        return np.asarray(batch[PANE].to_numpy() + self.shift < self._closed_of(batch) * self.step)
+
+    def is_done(self, batch: Batch) -> Bools:
+        """Which partials, by the common numbers, no open window of their group holds."""
+        return self._dead(self.own_numbers(batch))
 
     def needed(self) -> int:
         """The first pane, by the common numbers, that an open window can hold."""
@@ -83,9 +100,7 @@ class SharedPanes:
             query.level.shared = self.chunks
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        late = pl.any_horizontal(
-            pl.col(PANE) + q.level.shift < clipped(q.level.closed * q.level.step) for q in self.queries
-        )
+        late = pl.Series(np.logical_or.reduce([q.level.is_late(batch) for q in self.queries]))
         kept, apart = batch.filter(~late), batch.filter(late)
         if kept.height:
             self.chunks.append(kept.with_columns((pl.col(PANE) // self.width).alias(CHUNK)))
@@ -95,18 +110,20 @@ class SharedPanes:
         return items
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        """Promises are on the numbers of panes: of those of single groups none is used."""
-        if promise.group is not None:
-            return []
+        """Promises are on the numbers of panes."""
         items: list[Item] = []
-        at = END if promise.value == END else self.panes.origin + promise.value * self.panes.range
+        at = promise.mapped(lambda pane: self.panes.origin + pane * self.panes.range)
         for query in self.queries:
-            wid = END if at == END else query.level.window.closed_below(at)
-            for item in query.level.on_punctuation(port, Punctuation(wid)):
-                if isinstance(item, pl.DataFrame):
-                    items += self._named(query, item)
-        self.chunks.free_below(min(q.level.needed() for q in self.queries) // self.width)
+            own = query.level.on_punctuation(port, on_window_ids(query.level.window, at))
+            items += self._out(query, own)
+        if promise.group is None:
+            self.chunks.free_below(min(q.level.needed() for q in self.queries) // self.width)
         return items
+
+    def _out(self, query: Query, items: Sequence[Item]) -> list[Item]:
+        """What a query puts out, but for its promises: nothing follows that could use them."""
+        frames = [x for i in items if isinstance(i, pl.DataFrame) for x in self._named(query, i)]
+        return [*frames, *(i for i in items if isinstance(i, Side))]
 
     def _named(self, query: Query, results: Batch) -> list[Item]:
         for operator in query.after:
@@ -118,7 +135,20 @@ class SharedPanes:
         return [row.with_columns(pl.lit(None, q.dtype).alias(q.name) for q in self.queries if q is not query)[every]]
 
     def on_flush(self) -> list[Item]:
-        return []
+        """What promises about single groups have closed."""
+        waiting = any(q.level.levels.pending.stacks for q in self.queries)
+        items = [x for query in self.queries for x in self._out(query, query.level.on_flush())]
+        if waiting:
+            self._drop_done()
+        return items
+
+    def _drop_done(self) -> None:
+        """Partials that no query needs, chunk by chunk where they are most of it."""
+        for chunk in list(self.chunks.stacks):
+            whole = pl.concat(self.chunks.stacks[chunk])
+            done = np.logical_and.reduce([q.level.is_done(whole) for q in self.queries])
+            if 2 * int(done.sum()) > len(done):
+                self.chunks.replace(chunk, self.chunks.combine(whole.filter(pl.Series(~done))))
 
     def wake_at(self) -> int | None:
         """The end of the next window of any query that holds anything."""

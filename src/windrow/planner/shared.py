@@ -14,7 +14,7 @@ from windrow.errors import PlanError
 from windrow.logical.nodes import Filter, Node, Project, Together, WindowAggregate
 from windrow.operators.shared import Level, Query, SharedPanes
 from windrow.planner.plan import Step
-from windrow.planner.shapes import key_names
+from windrow.planner.shapes import groups_promised, key_names
 from windrow.windows import Sliding
 
 
@@ -101,9 +101,11 @@ def _make(
 ) -> SharedPanes:
     queries = []
     keys = key_names(specs[0][0].window)
-    for member, own, after, dtype in specs:
+    for number, (member, own, after, dtype) in enumerate(specs):
         node = member.window
         assert isinstance(node.window, Sliding)
-        level = Level(node.window, keys, own, node.bound, node.options, panes)
+        by = groups_promised(node)
+        by = by if not number else replace(by, counted=False)  # what names nobody is told once
+        level = Level(node.window, keys, own, node.bound, node.options, panes, by)
         queries.append(Query(member.name, level, [step.make() for step in after], dtype))
     return SharedPanes(panes, keys, aggregates, queries)
