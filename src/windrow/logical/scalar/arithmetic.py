@@ -111,10 +111,17 @@ def _is_safe(divisor: Typed) -> bool:
 
 def divided(left: Typed, right: Typed, text: str, lenient: bool = False) -> Typed:
     """``/`` of doubles."""
-    if right.value:
-        return Typed(left.expr / right.expr, DOUBLE, left.fallible)
-    quotient = Formula(X / pl.when(Y != 0).then(Y))
-    return applied(quotient, [left, right], DOUBLE, None if lenient else by_zero(text, "/"))
+    fails = None if lenient or right.value else by_zero(text, "/")
+    return applied(_divided, [left, right], DOUBLE, fails)
+
+
+def _divided(left: pl.Series, right: pl.Series) -> pl.Series:
+    """The nearest double: where the divisor is one value Polars multiplies by its reciprocal, and is off by a bit."""
+    known = (right != 0) & right.is_not_null()
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        found = pl.Series(left.to_numpy() / right.to_numpy(), dtype=DOUBLE)
+    nothing = ~(left.is_not_null() & known.fill_null(False))
+    return found.set(nothing, None) if nothing.any() else found
 
 
 def remainder(left: Typed, right: Typed, text: str, lenient: bool = False) -> Typed:
