@@ -104,6 +104,7 @@ ARITHMETIC = [
     ("round(f, 1)", of("f", 0.25, -0.25), [0.3, -0.3]),
     ("1e3 + 0", of("x", 1), [1000.0]),
     ("x > 1.5", of("x", 1, 2), [F, T]),
+    ("x / 3", of("x", -7), [-7 / 3]),  # and not times a third
     ("try_divide(x, y)", pairs("x", "y", (7, 2), (7, 0)), [3.5, N]),
     ("try_mod(x, y)", pairs("x", "y", (7, 3), (7, 0)), [1, N]),
     ("nullif(x, 0) / nullif(y, 0)", pairs("x", "y", (7, 2), (7, 0)), [3.5, N]),

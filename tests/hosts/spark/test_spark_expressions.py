@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException, PySparkException
 
 import windrow as wr
 from windrow.hosts.spark.schema import to_dataframe
@@ -59,7 +59,7 @@ def kinds(frame, texts):
     """The type of each expression; None if Spark refuses one of them."""
     try:
         fields = frame.selectExpr(*(f"{text} AS v{i}" for i, text in enumerate(texts))).schema
-    except (AnalysisException, ParseException):
+    except (AnalysisException, ParseException, IllegalArgumentException):
         return None
     return [field.dataType.simpleString() for field in fields]
 

@@ -111,10 +111,23 @@ def _is_safe(divisor: Typed) -> bool:
 
 def divided(left: Typed, right: Typed, text: str, lenient: bool = False) -> Typed:
     """``/`` of doubles."""
-    if right.value:
-        return Typed(left.expr / right.expr, DOUBLE, left.fallible)
-    quotient = Formula(X / pl.when(Y != 0).then(Y))
-    return applied(quotient, [left, right], DOUBLE, None if lenient else by_zero(text, "/"))
+    fails = None if lenient or right.value else by_zero(text, "/")
+    return applied(_divided, [left, right], DOUBLE, fails)
+
+
+def _divided(left: pl.Series, right: pl.Series) -> pl.Series:
+    """The nearest double: where the divisor is one value Polars multiplies by its reciprocal, and is off by a bit."""
+    return _by_numpy(np.divide, left, right)
+
+
+def _by_numpy(compute: Callable[[Any, Any], Any], left: pl.Series, right: pl.Series) -> pl.Series:
+    """A quotient or remainder; NULL where an operand is or the divisor is zero."""
+    if not (left.null_count() or right.null_count() or (right.to_numpy() == 0).any()):
+        with np.errstate(invalid="ignore", over="ignore"):
+            return pl.Series(compute(left.to_numpy(), right.to_numpy()), dtype=left.dtype)
+    left, right = even([left, right])
+    known = left.is_not_null() & (right != 0).fill_null(False)
+    return _by_numpy(compute, left.set(~known, 1), right.set(~known, 1)).set(~known, None)
 
 
 def remainder(left: Typed, right: Typed, text: str, lenient: bool = False) -> Typed:
@@ -139,11 +152,7 @@ def _cut_off(left: pl.Expr, right: pl.Expr) -> pl.Expr:
 
 
 def _remainder(left: pl.Series, right: pl.Series) -> pl.Series:
-    left, right = even([left, right])
-    known = left.is_not_null() & (right != 0).fill_null(False)
-    with np.errstate(invalid="ignore"):
-        found = np.fmod(left.fill_null(1).to_numpy(), right.set(~known, 1).to_numpy())
-    return pl.Series(found, dtype=left.dtype).set(~known, None)
+    return _by_numpy(np.fmod, left, right)
 
 
 # -- floor, ceil, round, ln ------------------------------------------------------------------------------------------

@@ -114,7 +114,8 @@ def _narrowed(value: pl.Series, dtype: pl.DataType) -> pl.Series:
     if isinstance(value.dtype, pl.Datetime):
         micros = value.dt.cast_time_unit("us").to_physical()
         if dtype.is_float():
-            return (micros / MICROS).cast(dtype)
+            seconds = pl.Series(micros.to_numpy() / MICROS, dtype=DOUBLE)  # Polars would multiply by the reciprocal
+            return seconds.set(micros.is_null(), None).cast(dtype)
         value = micros // MICROS
     if value.dtype.is_float() and dtype == BIGINT:  # the double beside the greatest integer counts as that, in Spark
         whole = value.cast(BIGINT, strict=False)

@@ -98,9 +98,10 @@ def calculation(
         return _in_time(t, symbol, node, left, right, lenient)
     if all(is_text(t) for t in types):
         raise Refused(node, f"the types in {written(node)} do not fit: both sides are texts")
-    if symbol == "/":
-        return arithmetic.divided(t.double(left), t.double(right), written(node), lenient)
     a, b = _numbers(t, node, left, right)
+    if symbol == "/":
+        text = written(node)
+        return arithmetic.divided(cast(a, DOUBLE, text), cast(b, DOUBLE, text), text, lenient)
     if symbol in ("%", "DIV") and isinstance(a.dtype, pl.Decimal):
         raise Refused(node, f"{symbol} of decimals is not supported; CAST them to DOUBLE or BIGINT")
     if symbol == "%":
