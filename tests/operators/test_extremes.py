@@ -101,8 +101,14 @@ def test_the_most_that_is_allowed_fits_together():
 
 @pytest.mark.parametrize("what", [lambda s: s.window(LONGEST + 1), lambda s: s.session(LONGEST + 1)])
 def test_lengths_that_leave_no_room_are_refused(what):
-    with pytest.raises((wr.WindrowError, ValueError), match=r"2\^60|too long|at most"):
+    with pytest.raises(wr.QueryError, match=r"must be at most 2\^60"):
         what(stream(pl.Int64(), [1])).agg(n=wr.count()).plan()
+
+
+def test_origins_that_leave_no_room_are_refused():
+    for origin in (2 * LONGEST + 1, -2 * LONGEST - 1):
+        with pytest.raises(wr.QueryError, match=r"ORIGIN must be between -2\^61 and 2\^61"):
+            stream(pl.Int64(), [1]).window(5, origin=origin).agg(n=wr.count()).plan()
 
 
 def test_reasons_name_what_is_out_of_range():

@@ -73,7 +73,7 @@ def test_rows_without_a_number_are_bad():
     run = kafka().run()
     run.push("s", rows_of((0, None, "a"), (None, 3, "a"), (0, 1, "a")))
     assert run.counts["rows_bad"] == 2
-    assert sorted(run.bad_rows()["reason"]) == ["the progress value is NULL", "the row number part is NULL"]
+    assert sorted(run.bad_rows()["reason"]) == ["the row number off is NULL", "the row number part is NULL"]
 
 
 def test_state_holds_the_last_rows_of_each_partition_only():

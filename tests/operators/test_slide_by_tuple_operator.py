@@ -165,7 +165,7 @@ def test_a_promise_may_pass_many_blocks_and_blocks_may_be_empty(kind):
 @KINDS
 def test_times_and_ranges_at_the_edge_of_64_bits(kind):
     low, high = -(2**63) + 1, 2**63 - 2
-    for size in (1, 7, 2**61, 2**63 - 1):
+    for size in (1, 7, 2**60 - 1, 2**60):
         found = fed(kind, SlideByTuple(size), [([low, low + 1, -1], 0), ([0, high - 1, high], END)])
         times = [low, low + 1, -1, 0, high - 1, high]
         want = {w: sum(w - size < t <= w for t in times) for w in times}

@@ -4,7 +4,7 @@ import pytest
 from harness import COUNTS, WINDOWS, Run, careless
 from hypothesis import given, settings
 
-from windrow.operators.released import clipped
+from windrow.operators.released import LIMIT, clipped
 from windrow.progress import END, START
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=60)
@@ -27,4 +27,5 @@ def test_only_open_windows_are_held(window, steps):
 
 @pytest.mark.parametrize("value", [START, END, START * 7, END * 7, 0, -5])
 def test_products_of_the_ends_of_time_are_brought_back_into_64_bits(value):
-    assert clipped(value) == max(-(2**62), min(2**62, value))
+    assert clipped(value) == max(-LIMIT, min(LIMIT, value))
+    assert 2**62 + 2**61 <= LIMIT < 2**63 - 2**60  # values less their origin, and room for one more length

@@ -25,7 +25,8 @@ class Unique(Stateless):
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         times = pl.len().cast(pl.Int64).alias(TIMES)
-        return [batch.group_by(*self.columns, maintain_order=True).agg(times)]
+        rest = pl.exclude(self.columns).first()
+        return [batch.group_by(*self.columns, maintain_order=True).agg(rest, times).select(*batch.columns, TIMES)]
 
 
 class DupElim(Punctual):

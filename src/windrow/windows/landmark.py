@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.windows.tuples import UNBOUNDED, Bools, Ints, Tuple, positive
+from windrow.windows.tuples import UNBOUNDED, Bools, Ints, Tuple, near, positive
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class Landmark:
 
     def __post_init__(self) -> None:
         positive(SLIDE=self.slide)
+        near(self.origin)
 
     def end(self, w: int) -> int:
         """The first value after window ``w``."""

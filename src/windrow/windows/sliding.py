@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.windows.tuples import Bools, Ints, Tuple, positive
+from windrow.windows.tuples import Bools, Ints, Tuple, near, positive
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class Sliding:
 
     def __post_init__(self) -> None:
         positive(RANGE=self.range, SLIDE=self.slide)
+        near(self.origin)
 
     # -- the bounds of one window ------------------------------------------------------------------------------
     def start(self, w: int) -> int:

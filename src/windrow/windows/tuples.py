@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.errors import QueryError
 from windrow.progress import LONGEST
 
 Ints = NDArray[np.int64]
@@ -45,4 +46,12 @@ def positive(**values: int) -> None:
         if value <= 0:
             raise ValueError(f"{name} must be positive, not {value}")
         if value > LONGEST:
-            raise ValueError(f"{name} must be at most 2^60, not {value}: 64 bits hold no bounds of such windows")
+            raise QueryError(
+                f"{name} must be at most 2^60, not {value}: 64 bits cannot hold the bounds of such windows"
+            )
+
+
+def near(origin: int) -> None:
+    """Raise if an origin is so far from zero that what lies between it and a progress value leaves 64 bits."""
+    if abs(origin) > 2 * LONGEST:
+        raise QueryError(f"ORIGIN must be between -2^61 and 2^61, not {origin}")
