@@ -139,7 +139,7 @@ def test_a_stream_starts_over_an_empty_folder_and_takes_what_fits(spark, tmp_pat
     folder = tmp_path / "in"
     declared = "ts TIMESTAMP, k STRING, x BIGINT, note STRING"
     run = query(folder, schema=declared, streaming=True).to_spark
-    assert ran(run(), tmp_path, "out") == {}
+    assert ran(run(), tmp_path, "out")["rows_in"] == 0
     put(folder, "0.parquet", rows(0).with_columns(pl.col("x").cast(pl.Int32)), 100)
     put(folder, "1.parquet", rows(400).with_columns(pl.col("x").cast(pl.Float64)), 101)
     put(folder, "2.parquet", rows(400).with_columns(pl.lit(1).alias("note")), 102)
