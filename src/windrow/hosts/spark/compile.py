@@ -179,7 +179,7 @@ class _Compiler:
             port += len(ids) if isinstance(pipeline.source, Stage) else 1
         upstream = ids if route.shards else ()
         steps, made = (*stage.steps, *after.steps), (tuple(judges.items()), tuple(audited))
-        fragment = Fragment(port, steps, route, upstream, self.limit, *made, stage.meeting)
+        fragment = Fragment(port, steps, route, upstream, self.limit, *made, stage.meeting, bool(stage.named))
         exchanged = self._union(frames)
         if not self.streaming:
             return exchanged.repartition(self.shards, "shard").mapInArrow(BatchShards(fragment), COLUMNS)

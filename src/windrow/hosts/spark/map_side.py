@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 import polars as pl
 import pyarrow as pa
@@ -71,6 +72,7 @@ class Outbox:
 
     route: Route
     part: int  # distinguishes the tasks of a micro-batch, so that shards can order what they get
+    ports: tuple[int, ...] = ()  # on which promises about groups go: who has all rows of a group speaks for all
     promised: int = START
     ended: bool = False
     reached: int = START  # of a stream that has ended: how far it came
@@ -127,7 +129,8 @@ class Outbox:
                 yield (shard, self.route.port, REACHED, self._tag(), self.reached, None)
         for group, shards in groups.items():
             about = self._groups[group], group_text(group).encode()
-            yield from ((shard, self.route.port, PROMISE, self._tag(), *about) for shard in shards)
+            for shard, port in product(shards, self.ports or (self.route.port,)):
+                yield (shard, port, PROMISE, self._tag(), *about)
 
     def passed(self, kind: int, value: int, blob: bytes | None = None) -> Row:
         """Something for whoever takes the result; the first shard passes it on."""

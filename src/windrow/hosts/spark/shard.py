@@ -73,6 +73,7 @@ class Fragment:
     judges: tuple[tuple[int, tuple[Step, ...]], ...] = ()  # what makes the promises of a port, from evidence
     audited: tuple[int, ...] = ()  # ports of sources with markers, whose promises are counted if they go back
     meeting: Meeting = MELD
+    owns: bool = False  # a shard has all rows of the groups that promises name, and the others none
 
     def graph(self) -> Graph:
         """A graph whose inputs are the ports of the union."""
@@ -90,7 +91,8 @@ class Fragment:
     def run(self, graph: Graph, shard: int, rows: Iterable[Row], ended: bool = False) -> Iterator[Row]:
         """One micro-batch: all data first, then the promises, so that nothing of the batch itself is late."""
         position = self.route_position(shard)
-        outbox = Outbox(self.route if position is None else _moved(self.route, position), shard)
+        ports = tuple(self.route.port + i for i in range(len(self.upstream))) if self.owns else ()
+        outbox = Outbox(self.route if position is None else _moved(self.route, position), shard, ports)
         data: list[Row] = []
         shown: dict[int, list[Row]] = {}
         promised: dict[tuple[int, bytes | None], int] = {}
