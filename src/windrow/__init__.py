@@ -18,7 +18,8 @@ from windrow.errors import (  # noqa: E402
     WindrowError,
 )
 from windrow.language import promise  # noqa: E402
-from windrow.language.builder import Stream, read_arrow, read_parquet, stream, together  # noqa: E402
+from windrow.language.builder import Stream, stream  # noqa: E402
+from windrow.language.folders import read_arrow, read_parquet  # noqa: E402
 from windrow.language.functions import (  # noqa: E402
     aggregate,
     approx_count_distinct,
@@ -46,6 +47,7 @@ from windrow.language.functions import (  # noqa: E402
     var_pop,
 )
 from windrow.language.sql import sql  # noqa: E402
+from windrow.language.together import together  # noqa: E402
 from windrow.logical.nodes import Statistics  # noqa: E402
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ import polars as pl
 
 from windrow.bench.experiment import Experiment, Outcome, afterwards
 from windrow.hosts.spark.exchange import METRICS
-from windrow.language.builder import Stream, read_parquet, stream
+from windrow.language.builder import Stream, stream
+from windrow.language.folders import read_parquet
 from windrow.language.functions import count
 from windrow.language.functions import max as greatest
 from windrow.sinks.parquet import read_committed

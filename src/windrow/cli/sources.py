@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from windrow.errors import DataError, QueryError, listing
-from windrow.language.builder import Stream, read_arrow, read_parquet, stream
+from windrow.language.builder import Stream, stream
 from windrow.language.columns import columns
+from windrow.language.folders import read_arrow, read_parquet
 from windrow.language.promise import Promise
 from windrow.language.punctuated import way
 from windrow.language.sql import sql

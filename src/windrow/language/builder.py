@@ -15,7 +15,6 @@ from windrow.errors import DataError, PlanError, QueryError, listing
 from windrow.hosts import local
 from windrow.hosts.local import Value, value
 from windrow.language import given, lengths
-from windrow.language.columns import Columns, columns
 from windrow.language.functions import Udf
 from windrow.language.hints import size as memory_size
 from windrow.language.lengths import Length, check_zone, length
@@ -48,11 +47,10 @@ from windrow.logical.nodes import (
     Statistics,
 )
 from windrow.logical.nodes import Ordered as OrderedNode
-from windrow.logical.nodes import Together as TogetherNode
 from windrow.operators.admit import REASON, UNPARSABLE
 from windrow.operators.options import PLAIN, Options
 from windrow.planner import Given, Plan, plan
-from windrow.sources.files import Files, Format
+from windrow.sources.files import Files
 from windrow.sources.frames import to_frame
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
@@ -143,66 +141,6 @@ def _told(statistics: Statistics | None) -> Statistics | None:
         if given.number(told, name) <= 0:
             raise QueryError(f"{name}={told} must be above 0")
     return statistics
-
-
-def read_parquet(
-    path: str | Path,
-    progress: str,
-    *,
-    streaming: bool = False,
-    max_files: int | None = None,
-    remember: Length = "7 days",
-    schema: Columns | None = None,
-    **options: Any,
-) -> Stream:
-    """A stream over a folder of Parquet files, with the map side of the query inside the reader.
-
-    Much faster than ``wr.stream(spark.readStream.parquet(path), ...)``: only pane partials enter Spark. ``streaming``:
-    files that appear later are read, too (default: what is there now); ``max_files``: at most so many a micro-batch;
-    ``remember``: how much older than the newest file a file can turn up. ``schema``: the columns, as SQL text
-    ("ts TIMESTAMP, k STRING") or as names with types; without it they are those of the first file that is there.
-    ``options`` are those of :func:`stream`. A torn or foreign file, or one that turns up too old, is set aside: it
-    counts in ``files_bad`` and is in ``bad_rows()``.
-
-    >>> import windrow as wr
-    >>> import tempfile
-    >>> folder = tempfile.mkdtemp()
-    >>> pl.DataFrame({"t": [1, 2, 5], "x": [3, 4, 5]}).write_parquet(f"{folder}/1.parquet")
-    >>> packets = read_parquet(folder, progress="t")
-    >>> packets.window(range=4).agg(total=wr.sum("x")).collect().rows()
-    [(0, 4, 7), (4, 8, 5)]
-    """
-    return stream(_files("parquet", path, streaming, max_files, remember, schema), progress, **options)
-
-
-def read_arrow(
-    path: str | Path,
-    progress: str,
-    *,
-    streaming: bool = False,
-    max_files: int | None = None,
-    remember: Length = "7 days",
-    schema: Columns | None = None,
-    **options: Any,
-) -> Stream:
-    """The same over files in Arrow's own format, as files or as streams (.arrow, .feather, .ipc)."""
-    return stream(_files("arrow", path, streaming, max_files, remember, schema), progress, **options)
-
-
-def _files(
-    kind: Format,
-    path: str | Path,
-    streaming: bool,
-    max_files: int | None,
-    remember: Length,
-    schema: Columns | None,
-) -> Files:
-    if max_files is not None and max_files < 1:
-        raise QueryError(f"max_files is at least 1, not {max_files}")
-    kept = length(remember, pl.Datetime("us"), "remember") // 1_000_000
-    declared = () if schema is None else tuple(columns(schema).items())
-    files = Files(str(path), kind, declared, streaming, max_files, kept)
-    return files if declared else files.with_columns_of_first()
 
 
 def _is_spark(data: Any) -> bool:
@@ -584,7 +522,7 @@ class Stream:
             result = pl.DataFrame(self.to_spark().toArrow()).cast(self.plan().schema)  # type: ignore[arg-type]
         else:
             result = local.collect(self.plan(), {n: s.data for n, s in self.sources.items()})
-        return result if _is_ordered(self.node) else _in_order(result)
+        return result if _is_ordered(self.node) else in_order(result)
 
     def _check_finite(self) -> None:
         from windrow.hosts.spark.compile import is_streaming
@@ -608,41 +546,6 @@ class Stream:
         return kinds == {True} or any(isinstance(s.data, Files) and s.data.streaming for s in self.sources.values())
 
 
-def together(**queries: Stream) -> Together:
-    """Several window queries over one stream that share one pane aggregation: its rows are read and reduced once.
-
-    They must have the same input and groups, and may differ in windows, aggregates and what follows (``where`` over
-    results, ``select``). On Spark the result has a struct column per query: ``wr.results(df, "name")`` takes one out,
-    in ``foreachBatch`` for streams.
-
-    >>> from windrow.language.functions import count
-    >>> s = stream([{"t": 1}, {"t": 2}, {"t": 7}], progress="t")
-    >>> both = together(short=s.window(2).agg(n=count()), long=s.window(6, 3).agg(n=count()))
-    >>> {name: frame.rows() for name, frame in both.collect().items()}["long"]
-    [(-3, 3, 2), (0, 6, 2), (3, 9, 1), (6, 12, 1)]
-    """
-    if len(queries) < 2:
-        raise QueryError("together() takes at least two queries by name")
-    if odd := [name for name, query in queries.items() if not isinstance(query, Stream)]:
-        raise QueryError(f"{odd[0]}={queries[odd[0]]!r} is not a query: build it on the stream")
-    found = next(iter(queries.values())).sources
-    for query in queries.values():
-        if {n: id(s) for n, s in query.sources.items()} != {n: id(s) for n, s in found.items()}:
-            raise QueryError("queries that run together must be over the same stream: build all of them on one")
-    return Together(TogetherNode(tuple((name, q.node) for name, q in queries.items())), found)
-
-
-@dataclass(frozen=True)
-class Together(Stream):
-    """Queries that share their panes."""
-
-    def collect(self) -> dict[str, pl.DataFrame]:  # type: ignore[override]
-        """The results of each query over finite sources."""
-        found = super().collect()
-        frames = {n: found.filter(pl.col(n).is_not_null()).select(n).unnest(n) for n in found.columns}
-        return {n: _in_order(frame) for n, frame in frames.items()}
-
-
 def _is_column(tree: exp.Expr) -> bool:
     return isinstance(tree, exp.Column)
 
@@ -654,7 +557,7 @@ def _is_ordered(node: Node) -> bool:
     return isinstance(node, OrderedNode)
 
 
-def _in_order(result: pl.DataFrame) -> pl.DataFrame:
+def in_order(result: pl.DataFrame) -> pl.DataFrame:
     """By window and group."""
     if WINDOW_END not in result.columns:
         return result
