@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,9 +101,11 @@ def sessions(spark: SparkSession) -> dict[str, SparkSession]:
 
 def _stock(spark: SparkSession) -> SparkSession:
     """Another session of the same JVM without what the first was given."""
+    from pyspark.errors import AnalysisException
+
     other = spark.newSession()
-    for key, _ in spark.sparkContext.getConf().getAll():
-        if key.startswith("spark.sql.") and other.conf.isModifiable(key):
+    for key in [key for key in other.conf.getAll if key.startswith("spark.sql.")]:
+        with suppress(AnalysisException):  # of the few that the whole JVM has, such as the place of tables
             other.conf.unset(key)
     return other
 
