@@ -33,6 +33,7 @@ SHAPES = {
     "each row": lambda s: s.each_row(12, partition_by="k"),
     "every second row": lambda s: s.each_row(12, 2, partition_by="k"),
 }
+GENEROUS = ["generous", "side, generous"]
 SLIDING = ["tumbling", "sliding", "uneven", "hopping"]
 OPTIONS = {
     "drop": lambda w: w,
@@ -44,7 +45,8 @@ OPTIONS = {
     "early": lambda w: w.emit_early(4),
     "early and revise": lambda w: w.late("revise", keep=15).emit_early(4),
 }
-COMBINED = [(shape, option) for shape in SHAPES for option in OPTIONS if shape in SLIDING or "gen" in option]
+COMBINED = [(shape, option) for shape in SLIDING for option in OPTIONS]
+COMBINED += [(shape, option) for shape in SHAPES if shape not in (*SLIDING, "session") for option in GENEROUS]
 COMBINED += [(shape, option) for shape in SHAPES if shape not in SLIDING for option in ("drop", "side")]
 
 

@@ -43,6 +43,8 @@ def length(value: Length, dtype: pl.DataType, what: str, zero: bool = False) -> 
 
 def check_zone(zone: str) -> str:
     """A time zone that exists."""
+    if not isinstance(zone, str):  # ZoneInfo compares it with the names that it knows
+        raise QueryError(f"unknown time zone {zone!r}: give a name such as 'Europe/Berlin' or 'UTC'")
     try:
         ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, TypeError, AttributeError, OSError):
