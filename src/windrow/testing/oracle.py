@@ -9,12 +9,9 @@ import numpy as np
 import polars as pl
 
 from windrow.aggregates.recalc import fold
-from windrow.language.builder import Stream
+from windrow.api.stream import Stream
 from windrow.logical.expressions import translate
 from windrow.logical.nodes import (
-    BRANCH,
-    WINDOW_END,
-    WINDOW_START,
     Apply,
     Distinct,
     Filter,
@@ -29,9 +26,9 @@ from windrow.logical.nodes import (
     WindowAggregate,
     arrival,
 )
-from windrow.operators.admit import Admit, parsed, physical
-from windrow.operators.clock import Bounds, wall_clock, wall_promise
-from windrow.operators.released import STATUS, VERSION
+from windrow.operators.progress.admit import Admit
+from windrow.spec.names import BRANCH, STATUS, VERSION, WINDOW_END, WINDOW_START
+from windrow.spec.time import Bounds, parsed, physical, wall_clock, wall_promise
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding, Tuple
 
 Row = dict[str, Any]
