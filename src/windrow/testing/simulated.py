@@ -11,7 +11,9 @@ from __future__ import annotations
 import os
 import random
 import re
+import shutil
 import tempfile
+import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -51,8 +53,10 @@ class SimulatedSpark:
         self.conf = SimpleNamespace(get=settings.__getitem__, set=settings.__setitem__)
         self.sparkContext = SimpleNamespace(defaultParallelism=shards)
         self.random = random.Random(seed)
-        self.machines = [tempfile.TemporaryDirectory(prefix="windrow-executor-") for _ in range(2)]
-        self.workers = [Worker(machine.name) for machine in self.machines for _ in range(2)]
+        machines = [tempfile.mkdtemp(prefix="windrow-executor-") for _ in range(2)]
+        self.workers = [Worker(machine) for machine in machines for _ in range(2)]
+        for machine in machines:
+            weakref.finalize(self, shutil.rmtree, machine, ignore_errors=True)
 
     def stream(self, schema: Mapping[str, pl.DataType]) -> Source:
         """An endless source; its rows are given with each micro-batch."""
