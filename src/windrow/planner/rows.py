@@ -10,8 +10,6 @@ import polars as pl
 from windrow.logical.explain import promises_text
 from windrow.logical.expressions import dtype_of, translate
 from windrow.logical.nodes import (
-    BRANCH,
-    WINDOW_END,
     Apply,
     Distinct,
     Filter,
@@ -21,8 +19,6 @@ from windrow.logical.nodes import (
     Scan,
     Split,
     Top,
-    promised_by,
-    versioned,
 )
 from windrow.operators import (
     Admit,
@@ -44,11 +40,11 @@ from windrow.operators import Apply as ApplyOperator
 from windrow.operators import Project as ProjectOperator
 from windrow.operators import Split as SplitOperator
 from windrow.operators import Top as TopOperator
-from windrow.operators.admit import Unmarked, parsed
-from windrow.operators.operator import PROGRESS
-from windrow.operators.released import late_schema
-from windrow.operators.sourced import SOURCE
+from windrow.operators.progress.admit import Unmarked
+from windrow.operators.windows.released import late_schema
 from windrow.planner.plan import MELD, Meeting, Pipeline, Stage, Step, stages_of
+from windrow.spec.names import BRANCH, PROGRESS, SOURCE, WINDOW_END
+from windrow.spec.time import parsed
 
 
 def columns(names: Sequence[str]) -> Step:
@@ -59,14 +55,14 @@ def columns(names: Sequence[str]) -> Step:
 def selection(node: Filter) -> Step:
     """WHERE and HAVING."""
     predicate = translate(node.predicate, node.input.schema)
-    if versioned(node.input):
+    if node.input.versioned:
         return Step("retract", partial(Retract, predicate), f"take back rows unless {node.predicate.sql('spark')}")
     return Step("select", partial(Select, predicate), f"keep rows where {node.predicate.sql('spark')}")
 
 
 def about_everyone(node: Node, pipelines: Sequence[Pipeline]) -> list[Pipeline]:
     """Where promises about single groups close nothing, they end. Those that markers make are counted as ignored."""
-    by = promised_by(node)
+    by = node.promised_by
     if not by:
         return list(pipelines)
     says = f"promises about single {', '.join(by)} close nothing here: the groups are not by them"
@@ -122,7 +118,7 @@ def projection(node: Project, by_rows: bool = False) -> tuple[Step, ...]:
         computed.append(pl.col(PROGRESS))
     step = Step("project", partial(ProjectOperator, computed), f"compute {says}")
     if not by_rows and node.on is not None:
-        return *_moved(node.input.times[node.on], node.on), step
+        return *_moved(node.input.times[node.on].lead, node.on), step
     if by_rows or (tree := node.retimes) is None:
         return (step,)
     before = node.input.progress

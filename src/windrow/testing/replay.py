@@ -9,13 +9,21 @@ from typing import Any
 
 import polars as pl
 
+from windrow.api.stream import Stream
 from windrow.hosts.local import LocalRun
-from windrow.language.builder import Stream
-from windrow.logical.nodes import WINDOW_END, WINDOW_START, Filter, Node, Project, Scan, Top, WindowAggregate
-from windrow.operators.admit import Admit, physical
-from windrow.operators.operator import PROGRESS
-from windrow.operators.released import STATUS, VERSION
-from windrow.operators.retract import RETRACTED
+from windrow.logical.node import Time
+from windrow.logical.nodes import (
+    Filter,
+    Node,
+    Project,
+    Scan,
+    Top,
+    WindowAggregate,
+)
+from windrow.operators.progress.admit import Admit
+from windrow.operators.rows.retract import RETRACTED
+from windrow.spec.names import PROGRESS, STATUS, VERSION, WINDOW_END, WINDOW_START
+from windrow.spec.time import physical
 from windrow.testing.accounting import accounted, countable
 from windrow.testing.mismatch import Mismatch
 from windrow.testing.oracle import oracle
@@ -45,7 +53,7 @@ def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -
         while any(waiting.values()):
             name = rng.choice(sorted(n for n, batches in waiting.items() if batches))
             run.push(name, waiting[name].pop(0))
-            released.append(_checked(run, query.node.times.get(WINDOW_END, 0), number))
+            released.append(_checked(run, query.node.times.get(WINDOW_END, Time()).lead, number))
             if restore:
                 counts, state = run.counts, run.snapshot()
                 run = LocalRun(again).restore(state)
