@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from windrow.api.folders import read_parquet
+from windrow.api.functions import count, max
+from windrow.api.stream import Stream, stream
 from windrow.errors import PlanError
 from windrow.hosts.spark.archive import OPTIONS
 from windrow.hosts.spark.session import session
 from windrow.hosts.spark.start import start
-from windrow.language.builder import Stream, stream
-from windrow.language.folders import read_parquet
-from windrow.language.functions import count, max
 from windrow.sinks.parquet import ParquetBatches
 
 if TYPE_CHECKING:

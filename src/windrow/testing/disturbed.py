@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from windrow.language.builder import Stream
+from windrow.api.stream import Stream
 from windrow.testing.mismatch import Mismatch
 from windrow.testing.replay import compare
 from windrow.testing.simulated import Checkpoint, MicroBatch, Rows, Running, SimulatedSpark

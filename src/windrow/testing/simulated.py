@@ -29,13 +29,13 @@ from pyspark.cloudpickle import dumps, loads
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.types import StructType
 
+from windrow.api.stream import Stream
 from windrow.hosts.spark import shard as shards_of
 from windrow.hosts.spark.compile import LATE_ROWS, RESULTS
 from windrow.hosts.spark.exchange import COUNTERS, METRICS
 from windrow.hosts.spark.native import applies
 from windrow.hosts.spark.schema import to_spark as spark_schema
 from windrow.hosts.spark.session import SHUFFLE_PARTITIONS, STATE_STORE
-from windrow.language.builder import Stream
 from windrow.testing.mismatch import Mismatch
 from windrow.testing.state_store import Handle, StateStore
 

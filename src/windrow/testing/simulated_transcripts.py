@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from windrow.api.stream import Stream
 from windrow.hosts.spark.compile import sets_aside
-from windrow.language.builder import Stream
 from windrow.testing.disturbed import disturbed
 from windrow.testing.replay import compare
 from windrow.testing.simulated import SimulatedSpark
