@@ -1,6 +1,6 @@
 """Operators: the only place where algorithms live. One file each; all share the interface of ``operator.py``."""
 
-from windrow.operators.operator import Item, Operator, Side
+from windrow.operators.operator import Item, Operator, Side, Wait
 from windrow.operators.progress.admit import Admit
 from windrow.operators.progress.audit import Audit
 from windrow.operators.progress.clock import WallClock
@@ -38,6 +38,7 @@ from windrow.operators.windows.shared import SharedPanes
 from windrow.operators.windows.slide_by_tuple import SlidByTuple
 from windrow.operators.windows.slide_by_tuple_buffering import BufferedByTuple
 from windrow.operators.windows.wid import Wid
+from windrow.operators.windows.windowing import Windowing
 from windrow.spec.batches import Batch
 from windrow.spec.options import PLAIN, Options
 
@@ -86,7 +87,9 @@ __all__ = [
     "Split",
     "Top",
     "Unique",
+    "Wait",
     "WallClock",
     "Wid",
+    "Windowing",
     "Witness",
 ]

@@ -32,8 +32,8 @@ from windrow.logical.nodes import (
 )
 from windrow.operators import Describe, Gate, LastInstant, Lift, Panes, WallClock
 from windrow.operators import Project as ProjectOperator
-from windrow.operators.windows.released import late_schema
-from windrow.operators.windows.row_windows import nth
+from windrow.operators.state.late import late_schema
+from windrow.operators.windows.by_tuple import nth
 from windrow.planner.choice import NOTHING, Given, chosen
 from windrow.planner.choose import Choice
 from windrow.planner.in_order import IOP, check_in_order, cost_of_order, merged

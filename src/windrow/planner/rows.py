@@ -43,7 +43,7 @@ from windrow.operators import Project as ProjectOperator
 from windrow.operators import Split as SplitOperator
 from windrow.operators import Top as TopOperator
 from windrow.operators.progress.admit import Unmarked
-from windrow.operators.windows.released import late_schema
+from windrow.operators.state.late import late_schema
 from windrow.planner.plan import MELD, Meeting, Pipeline, Stage, Step, stages_of
 from windrow.spec.names import BRANCH, PROGRESS, SOURCE, WINDOW_END
 from windrow.spec.time import parsed
