@@ -141,7 +141,7 @@ def test_no_block_is_larger_than_allowed_unless_a_single_window_is(monkeypatch):
     run = Run("paned", Sliding(8, 4), specs=COUNTS)
     run.take([{"@t": t, "k": f"{g}", "x": 1, "f": None} for t in range(0, 300, 3) for g in range(5)])
     assert len(run.results(END)) == 5 * 76
-    assert all(groups * panes <= 64 + run.operator.length for groups, panes in shapes)
+    assert all(groups * panes <= 64 + run.operator.grid.length for groups, panes in shapes)
 
 
 @pytest.mark.parametrize("value", [1e200, float("inf")])
