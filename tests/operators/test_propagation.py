@@ -19,7 +19,6 @@ from windrow.operators import (
     Bucket,
     BufferedByTuple,
     Buffering,
-    Describe,
     DupElim,
     Gate,
     Generate,
@@ -103,7 +102,6 @@ CHAINS = {
         *aggregate(Panes(SLIDING, (), COUNT), Paned, SLIDING),
         *aggregate(Panes(GAPS, (), COUNT), Paned, GAPS),
     ],
-    "described": lambda: [Describe(4, 1), *aggregate(Panes(SLIDING, (), COUNT), Paned, SLIDING)],
     "top": lambda: [*aggregate(Panes(SLIDING, (), COUNT), Paned, SLIDING), Top(["n"], [True], 1)],
 }
 GAPPED = {"paned, gaps": 11, "windows over windows": 11}  # where no window may hold the promised value itself

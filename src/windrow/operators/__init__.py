@@ -4,7 +4,6 @@ from windrow.operators.operator import Item, Operator, Side, Wait
 from windrow.operators.progress.admit import Admit
 from windrow.operators.progress.audit import Audit
 from windrow.operators.progress.clock import WallClock
-from windrow.operators.progress.describe import Describe
 from windrow.operators.progress.everyone import Everyone
 from windrow.operators.progress.generate import Generate, Judge, Witness
 from windrow.operators.progress.last_instant import LastInstant
@@ -54,7 +53,6 @@ __all__ = [
     "Bucket",
     "BufferedByTuple",
     "Buffering",
-    "Describe",
     "DupElim",
     "Everyone",
     "FixedTable",

@@ -30,7 +30,7 @@ from windrow.logical.nodes import (
     arrival,
     closed_by,
 )
-from windrow.operators import Describe, Gate, LastInstant, Lift, Panes, WallClock
+from windrow.operators import Gate, LastInstant, Lift, Panes, WallClock
 from windrow.operators import Project as ProjectOperator
 from windrow.operators.state.late import late_schema
 from windrow.operators.windows.by_tuple import nth
@@ -61,8 +61,6 @@ from windrow.planner.windows import (
 from windrow.spec.names import INPUT, PROGRESS, ROW, ROW_NUM, SOURCE, WINDOW_END
 from windrow.spec.time import Bounds, physical
 from windrow.windows import Landmark, Partitioned, RowSliding, SlideByTuple, Sliding
-
-DESCRIBED = "promises that close no window end here"
 
 
 def plan(node: Node, given: Given = NOTHING) -> Plan:
@@ -126,7 +124,7 @@ class _Build:
             known = dict(node.input.schema)
         else:
             dropped = [_dropped(ROW)] if lifts else []
-            pipelines = [p.then(*dropped, *_described(node), *shape.low) for p in pipelines]
+            pipelines = [p.then(*dropped, *shape.low) for p in pipelines]
             steps = (shape.high,)
             known = _key_columns(node)
         return _made(node, pipelines, shape, steps, known, choice=choice)
@@ -142,7 +140,7 @@ class _Build:
         dropped = [_dropped(ROW)] if lifts else []
         pipelines = [p.then(*lifts, *dropped) for p in inputs]
         meeting = merged(node, pipelines, self.given)
-        steps = (*_described(node), *shape.low, shape.high)
+        steps = (*shape.low, shape.high)
         return _made(node, pipelines, replace(shape, name=f"{IOP}, {shape.name}"), steps, _key_columns(node), meeting)
 
     def _inputs(self, node: WindowAggregate) -> tuple[Partials, list[Pipeline], list[Step]]:
@@ -165,8 +163,7 @@ class _Build:
         dropped = [_dropped(ROW)] if extra_steps else []
         keys = key_names(window)
         low = Step("panes", partial(Panes, panes, keys, aggregates), "one partial per pane and group, for all queries")
-        described = Step("describe", partial(Describe, panes.slide, panes.origin), DESCRIBED)
-        before = (prepared, *wall, *extra_steps, *dropped, described, low)
+        before = (prepared, *wall, *extra_steps, *dropped, low)
         inputs = self.pipelines(window.input)
         inputs = inputs if closed_by(window) else about_everyone(window.input, inputs)
         pipelines = tuple(p.then(*before) for p in inputs)
@@ -195,14 +192,6 @@ def _made(
 
 def _key_columns(node: WindowAggregate) -> dict[str, pl.DataType]:
     return {n: t for n, t in node.schema.items() if n in dict(node.keys)}
-
-
-def _described(node: WindowAggregate) -> list[Step]:
-    """Promises only where they close windows; where results can come again, the time between matters, too."""
-    window = _gate_shape(node.window)
-    if not isinstance(window, (Sliding, Landmark)) or node.options.versioned:
-        return []
-    return [Step("describe", partial(Describe, window.slide, window.origin), DESCRIBED)]
 
 
 def _after(member: Member) -> list[Step]:
