@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.aggregates import FUNCTIONS, ROWS, Partials, make, recalc
+from windrow.aggregates import FUNCTIONS, ROWS, Partials, make
 from windrow.aggregates.functions import NUMERIC
 from windrow.aggregates.parts import Moments
 from windrow.errors import QueryError, ResultError

@@ -6,7 +6,7 @@ import math
 import polars as pl
 from hypothesis import strategies as st
 
-from windrow.aggregates import Partials, make, recalc
+from windrow.aggregates import Partials, make
 from windrow.operators import AdaptPaned, AdaptWid, Bucket, Buffering, Paned, Panes, Side, Wid
 from windrow.progress import END, START, Punctuation
 from windrow.windows import Sliding, Tuple

@@ -87,10 +87,7 @@ def _batches(scan: Scan, frame: pl.DataFrame, by_rows: bool, rng: random.Random)
             _arrival({r: n for r, n in enumerate(numbers) if n is not None}, frame, scan.source.row_slack, rng)
         ]
     elif scan.source.slack is not None:
-        admit = Admit(scan.progress, scan.schema[scan.progress], scan.source.parse)
-        times = admit.on_batch(0, frame.with_row_index("@row"))[0]
-        assert isinstance(times, pl.DataFrame)
-        frame = frame[_arrival(dict(times.select("@row", PROGRESS).rows()), frame, scan.source.slack, rng)]
+        frame = frame[_arrival(progress_values(scan, frame), frame, scan.source.slack, rng)]
     batches, start = [], 0
     most = rng.choice([1, 3, 10, 1000])
     while start < frame.height:
