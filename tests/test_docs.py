@@ -20,7 +20,7 @@ import typer
 import windrow
 from windrow import testing
 from windrow.cli import app
-from windrow.language.sql import _parse
+from windrow.sql.select import _parse
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -239,8 +239,8 @@ def test_every_page_can_be_reached(page):
 def operator_files() -> list[Path]:
     """The files that define an operator: a class that takes batches and can be snapshotted."""
     found = []
-    for file in sorted((ROOT / "src/windrow/operators").glob("[!_]*.py")):
-        module = importlib.import_module(f"windrow.operators.{file.stem}")
+    for file in sorted((ROOT / "src/windrow/operators").rglob("[!_]*.py")):
+        module = importlib.import_module(".".join(file.relative_to(ROOT / "src").with_suffix("").parts))
         own = [c for _, c in inspect.getmembers(module, inspect.isclass) if c.__module__ == module.__name__]
         takes = [c for c in own if hasattr(c, "on_batch") and hasattr(c, "snapshot") and not inspect.isabstract(c)]
         if any(not getattr(c, "_is_protocol", False) for c in takes):
@@ -260,5 +260,5 @@ def test_every_operator_has_a_card_with_all_fields(file):
     rows = dict(re.findall(r"^\| \*\*(.+?)\*\* \| (.+) \|$", card, re.MULTILINE))
     assert tuple(rows) == FIELDS
     assert all(value.strip() for value in rows.values())
-    assert f"`src/windrow/operators/{file.name}`" in rows["File"]
+    assert f"`{file.relative_to(ROOT)}`" in rows["File"]
     assert "`tests/operators/" in rows["Test"]

@@ -7,20 +7,9 @@ from windrow._threads import limit_in_workers
 
 limit_in_workers()
 
-from windrow.errors import (  # noqa: E402
-    CheckpointError,
-    DataError,
-    InternalError,
-    LateError,
-    PlanError,
-    QueryError,
-    ResultError,
-    WindrowError,
-)
-from windrow.language import promise  # noqa: E402
-from windrow.language.builder import Stream, stream  # noqa: E402
-from windrow.language.folders import read_arrow, read_parquet  # noqa: E402
-from windrow.language.functions import (  # noqa: E402
+from windrow.api import promise  # noqa: E402
+from windrow.api.folders import read_arrow, read_parquet  # noqa: E402
+from windrow.api.functions import (  # noqa: E402
     aggregate,
     approx_count_distinct,
     approx_heavy_hitters,
@@ -46,9 +35,20 @@ from windrow.language.functions import (  # noqa: E402
     var,
     var_pop,
 )
-from windrow.language.sql import sql  # noqa: E402
-from windrow.language.together import together  # noqa: E402
+from windrow.api.stream import Stream, stream  # noqa: E402
+from windrow.api.together import together  # noqa: E402
+from windrow.errors import (  # noqa: E402
+    CheckpointError,
+    DataError,
+    InternalError,
+    LateError,
+    PlanError,
+    QueryError,
+    ResultError,
+    WindrowError,
+)
 from windrow.logical.nodes import Statistics  # noqa: E402
+from windrow.sql.select import sql  # noqa: E402
 
 if TYPE_CHECKING:
     from windrow.hosts.spark.checkpoint import check as check_checkpoint

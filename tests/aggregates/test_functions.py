@@ -16,6 +16,7 @@ from windrow.aggregates import FUNCTIONS, ROWS, Partials, make
 from windrow.aggregates.functions import NUMERIC
 from windrow.aggregates.parts import Moments
 from windrow.errors import QueryError, ResultError
+from windrow.testing.oracle.folds import recalc
 from windrow.windows import Sliding
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=35)

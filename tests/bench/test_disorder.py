@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from windrow.api.functions import count
+from windrow.api.stream import stream
 from windrow.bench import band_disorder, block_disorder
 from windrow.bench.disorder import MARKER, SECOND, Windows, arrivals, by_punctuation, by_slack, marked, named
-from windrow.language.builder import stream
-from windrow.language.functions import count
 from windrow.sources.links import Link
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=25)

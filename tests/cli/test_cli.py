@@ -8,14 +8,14 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from typer.testing import CliRunner
 
+from windrow.api import promise
+from windrow.api.stream import stream
 from windrow.cli import app, doctor
 from windrow.cli.run import _finish as finish
 from windrow.cli.run import reason
 from windrow.cli.sources import Options, parts, query
 from windrow.errors import DataError, PlanError, QueryError, WindrowError
 from windrow.hosts.spark.start import start
-from windrow.language import promise
-from windrow.language.builder import stream
 
 run = CliRunner().invoke
 

@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from windrow.errors import QueryError, ResultError
-from windrow.logical.expressions import dtype_of, parse, resolve, translate, unit
+from windrow.logical.expressions import dtype_of, parse, resolve, translate
 from windrow.logical.scalar.translator import Translator
+from windrow.spec.units import unit
 
 SCHEMA = {
     "x": pl.Int64(),

@@ -19,7 +19,7 @@ from harness import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.operators import adaptpaned
+from windrow.operators.windows import adaptpaned
 from windrow.progress import END
 from windrow.windows import Sliding
 

@@ -24,7 +24,8 @@ import windrow as wr
 from windrow.aggregates import Partials, make
 from windrow.bench.adaptwid import SLIDING, SMALL, TUMBLING, arrivals
 from windrow.bench.drive import drive
-from windrow.operators import AdaptWid, Bucket, adaptwid
+from windrow.operators import AdaptWid, Bucket
+from windrow.operators.windows import adaptwid
 from windrow.progress import END, Punctuation
 from windrow.testing import replay
 from windrow.windows import Sliding

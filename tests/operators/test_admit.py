@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from windrow.operators import Admit, Side
-from windrow.operators.admit import NULL_PROGRESS, UNPARSABLE, physical
+from windrow.operators.progress.admit import NULL_PROGRESS, UNPARSABLE
 from windrow.progress import Punctuation
+from windrow.spec.time import physical
 from windrow.testing import oracle
 
 UTC = pl.Datetime("us", "UTC")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from windrow.operators import Apply, Side
-from windrow.operators.apply import Function
+from windrow.spec.functions import Function
 from windrow.testing import replay
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=60)

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.operators import Audit, Side
-from windrow.operators.audit import marks_frame
-from windrow.operators.meld import group_text
+from windrow.operators.progress.audit import marks_frame
+from windrow.operators.progress.meld import group_text
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=80)
 MARKS = st.lists(st.tuples(st.sampled_from([None, "a", "b"]), st.integers(0, 20)), max_size=5)

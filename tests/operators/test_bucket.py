@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.operators import Bucket, Panes
-from windrow.operators.bucket import FIRST, LAST, on_window_ids
+from windrow.operators.windows.bucket import FIRST, LAST, on_window_ids
 from windrow.progress import END, Punctuation
 from windrow.windows import Sliding, Tuple
 

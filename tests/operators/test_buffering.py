@@ -16,7 +16,7 @@ from harness import (
 from hypothesis import given, settings
 
 import windrow as wr
-from windrow.operators import rowbuffer
+from windrow.operators.state import rowbuffer
 from windrow.planner import ALGORITHMS
 from windrow.progress import END, START
 from windrow.windows import Sliding

@@ -6,7 +6,8 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.operators.chunks import CHUNK, Chunks
+from windrow.operators.state.chunks import Chunks
+from windrow.spec.names import CHUNK
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=60)
 ENTRIES = st.lists(st.tuples(st.integers(-2, 3), st.integers(0, 12)), min_size=1, max_size=12)

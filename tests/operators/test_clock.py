@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from windrow.operators import WallClock
-from windrow.operators.clock import MICRO, from_wall_clock, wall_clock, wall_promise
 from windrow.progress import END, START, Punctuation
+from windrow.spec.time import (
+    MICRO,
+    from_wall_clock,
+    wall_clock,
+    wall_promise,
+)
 from windrow.testing import compare, oracle, replay
 
 ZONES = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "UTC"]

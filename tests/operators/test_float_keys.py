@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from replays import EVERY, NUMBERS, ROW, check_replay, feed, query
 
 import windrow as wr
-from windrow.operators.keyed import matched
+from windrow.operators.state.keyed import matched
 from windrow.planner import ALGORITHMS
 from windrow.testing import compare, oracle
 from windrow.testing.replay import latest

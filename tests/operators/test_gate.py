@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from windrow.operators import Gate, Options, Side
-from windrow.operators.gate import ROW
 from windrow.progress import Punctuation
+from windrow.spec.names import ROW
 from windrow.windows import Landmark, Session, SlideByTuple, Sliding
 
 SIDE, GENEROUS = Options(late="side"), Options(late="side", generous=True)

@@ -24,7 +24,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.aggregates import Partials, make
-from windrow.operators import Panes, paned
+from windrow.operators import Panes
+from windrow.operators.windows import paned
 from windrow.progress import END, START, Punctuation
 from windrow.windows import Sliding, Tuple
 

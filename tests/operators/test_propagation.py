@@ -44,10 +44,10 @@ from windrow.operators import (
     WallClock,
     Wid,
 )
-from windrow.operators.apply import Function
-from windrow.operators.gate import ROW
-from windrow.operators.rules import RowSlack
 from windrow.progress import END, START, Punctuation
+from windrow.spec.functions import Function
+from windrow.spec.names import ROW
+from windrow.spec.rules import RowSlack
 from windrow.windows import Landmark, Session, SlideByTuple, Sliding
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=8)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.aggregates.parts import Fold
-from windrow.operators.ranges import _difference, _tree
+from windrow.operators.kernels.ranges import _difference, _tree
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=80)
 SUM = Fold("s", None, "sum")

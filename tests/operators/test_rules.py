@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 
 from windrow.errors import DataError, ResultError
 from windrow.operators import Generate, Judge, Side, Witness
-from windrow.operators.rules import ByFunction, BySource, Estimated, RowSlack
 from windrow.progress import END, Punctuation
+from windrow.spec.rules import (
+    ByFunction,
+    BySource,
+    Estimated,
+    RowSlack,
+)
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=80)
 VALUES = st.lists(st.integers(0, 30), min_size=1, max_size=25)

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from windrow.aggregates.objects import Edge, Pick, objects
 from windrow.aggregates.parts import Fold, Moments
-from windrow.operators.scans import lasts, pairs, picked, scan, scan_back, segments
+from windrow.operators.kernels.segments import (
+    lasts,
+    pairs,
+    picked,
+    scan,
+    scan_back,
+    segments,
+)
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=60)
 FLOAT = pl.Float64()

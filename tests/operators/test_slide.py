@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from windrow.aggregates import parts
 from windrow.aggregates.parts import Fold, Moments
-from windrow.operators import slide as sliding
-from windrow.operators.slide import slide
+from windrow.operators.kernels import slide as sliding
+from windrow.operators.kernels.slide import slide
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=80)
 FOLDS = {

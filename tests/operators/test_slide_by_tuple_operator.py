@@ -8,7 +8,13 @@ from replays import CUTS, EVERY, GROUPS, ROWS, check_drop, check_replay, feed, q
 
 import windrow as wr
 from windrow.aggregates import Partials, make
-from windrow.operators import Bins, BufferedByTuple, Instants, SlidByTuple, slide_by_tuple
+from windrow.operators import (
+    Bins,
+    BufferedByTuple,
+    Instants,
+    SlidByTuple,
+)
+from windrow.operators.windows import slide_by_tuple
 from windrow.progress import END, Punctuation
 from windrow.testing import compare
 from windrow.windows import SlideByTuple

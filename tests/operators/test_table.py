@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from windrow.aggregates import Partials, make
 from windrow.errors import CheckpointError, ResultError
 from windrow.operators import FixedTable, Paned, Panes, Side
-from windrow.operators.entries import Flush
-from windrow.operators.key_words import KeyWords
-from windrow.operators.table import refusal, slots_for
+from windrow.operators.kernels.key_words import KeyWords
+from windrow.operators.windows.fixed_table import refusal, slots_for
 from windrow.progress import END, START, Punctuation
+from windrow.spec.flush import Flush
 from windrow.windows import Sliding, Tuple
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=60)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.aggregates.bags import Bag
-from windrow.operators import tables
+from windrow.operators.kernels import bag_tables as tables
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=150)
 VALUES = {

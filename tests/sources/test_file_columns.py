@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import windrow as wr
+from windrow.api.columns import columns
 from windrow.errors import DataError, QueryError
-from windrow.language.columns import columns
 from windrow.sources.widening import widens
 
 ROWS = pl.DataFrame({"t": [1, 2, 12], "k": ["a", "b", "a"], "x": [5, 6, 7]})

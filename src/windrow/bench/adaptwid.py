@@ -21,7 +21,7 @@ from windrow.aggregates import Partials, make
 from windrow.bench.drive import Cost, Step, drive
 from windrow.bench.experiment import Experiment, Outcome, afterwards
 from windrow.operators import AdaptPaned, AdaptWid, Bucket, Buffering, Operator, Wid
-from windrow.operators.rowbuffer import INPUT
+from windrow.spec.names import INPUT
 from windrow.windows import Sliding
 
 SMALL = {"DS1": 0.01, "DS2": 0.03, "DS3": 0.05, "DS4": 0.07, "DS5": 0.09}

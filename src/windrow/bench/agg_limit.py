@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from windrow.api.functions import count
+from windrow.api.functions import max as greatest
+from windrow.api.stream import Stream, stream
 from windrow.bench.experiment import Experiment, Outcome
 from windrow.graph import Graph
-from windrow.language.builder import Stream, stream
-from windrow.language.functions import count
-from windrow.language.functions import max as greatest
 from windrow.planner.graphs import add_steps
 
 MICROS = 1_000_000

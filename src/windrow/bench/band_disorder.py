@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
+from windrow.api.functions import avg
 from windrow.bench.disorder import SECOND, Windows, arrivals, named, plot, trade_off
 from windrow.bench.experiment import Experiment, Outcome
-from windrow.language.functions import avg
 from windrow.sources.links import Link
 
 BAND = 3.2  # seconds

@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
+from windrow.api.functions import count
 from windrow.bench.disorder import SECOND, Windows, arrivals, named, plot, trade_off
 from windrow.bench.experiment import Experiment, Outcome
-from windrow.language.functions import count
 from windrow.sources.links import Link
 
 BLOCK = 490.0  # seconds

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from windrow.language.builder import Stream, stream
-from windrow.language.functions import AggregateExpr
-from windrow.language.windowed import Windowed
+from windrow.api.functions import AggregateExpr
+from windrow.api.stream import Stream, stream
+from windrow.api.windowed import Windowed
 from windrow.sources.links import START, Link, packets
 from windrow.windows.tuples import Ints
 

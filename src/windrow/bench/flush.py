@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from windrow.aggregates import Partials, make
 from windrow.bench.experiment import Experiment, Outcome, afterwards
 from windrow.operators import FixedTable
-from windrow.operators.entries import Entries, Flush
+from windrow.operators.windows.entries import Entries
+from windrow.spec.flush import Flush
 from windrow.windows import Sliding
 from windrow.windows.tuples import Ints
 

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from windrow.api.functions import count
+from windrow.api.functions import max as greatest
+from windrow.api.stream import Stream, stream
 from windrow.bench.experiment import Experiment, Outcome
 from windrow.bench.spark_sliding import MICROS, counted
 from windrow.bench.spark_sliding import START as BEGIN
 from windrow.bench.spark_sliding import generate as write_files
-from windrow.language.builder import Stream, stream
-from windrow.language.functions import count
-from windrow.language.functions import max as greatest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

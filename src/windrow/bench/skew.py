@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from windrow.api.promise import heartbeats
+from windrow.api.stream import Stream, stream
 from windrow.bench.experiment import Outcome, afterwards
-from windrow.language.builder import Stream, stream
-from windrow.language.promise import heartbeats
-from windrow.language.sql import sql
 from windrow.sources.links import MICROS, START, Link, packets
+from windrow.sql.select import sql
 
 BAND = 3.2  # seconds of disorder within a link, as in the thesis's band disorder
 CLOCK = "clock"  # the column of heartbeats

@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from windrow.api import functions as wr
+from windrow.api.stream import Stream, stream
 from windrow.bench.experiment import Experiment, Outcome, afterwards
-from windrow.language import functions as wr
-from windrow.language.builder import Stream, stream
 
 STEP = 30  # milliseconds between two tuples, so that RANGE 5 minutes holds 10,000 tuples
 RANGES = (100, 1_000, 10_000)  # tuples in a window

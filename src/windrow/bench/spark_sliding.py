@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from windrow.api.folders import read_parquet
+from windrow.api.functions import count
+from windrow.api.functions import max as greatest
+from windrow.api.stream import Stream, stream
 from windrow.bench.experiment import Experiment, Outcome, afterwards
 from windrow.hosts.spark.exchange import METRICS
-from windrow.language.builder import Stream, stream
-from windrow.language.folders import read_parquet
-from windrow.language.functions import count
-from windrow.language.functions import max as greatest
 from windrow.sinks.parquet import read_committed
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from windrow.api import functions as wr
+from windrow.api.functions import AggregateExpr
+from windrow.api.stream import Stream, stream
+from windrow.api.windowed import Windowed
 from windrow.bench.experiment import Experiment, Outcome
-from windrow.language import functions as wr
-from windrow.language.builder import Stream, stream
-from windrow.language.functions import AggregateExpr
-from windrow.language.windowed import Windowed
 
 KEYS = 1000
 SPAN = 3600  # seconds of data, with integer seconds as progress values

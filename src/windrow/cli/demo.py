@@ -16,13 +16,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from windrow.api.stream import Stream, stream
 from windrow.cli.progress import Totals, end_line
 from windrow.errors import DataError
 from windrow.hosts.spark.start import start as begin
-from windrow.language.builder import Stream, stream
-from windrow.language.sql import sql
 from windrow.sinks.parquet import read_committed
 from windrow.sources.links import MICROS, START, Link, packets, write
+from windrow.sql.select import sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

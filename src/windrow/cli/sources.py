@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from windrow.api.columns import columns
+from windrow.api.folders import read_arrow, read_parquet
+from windrow.api.promise import Promise
+from windrow.api.stream import Stream, stream
 from windrow.errors import DataError, QueryError, listing
-from windrow.language.builder import Stream, stream
-from windrow.language.columns import columns
-from windrow.language.folders import read_arrow, read_parquet
-from windrow.language.promise import Promise
-from windrow.language.punctuated import way
-from windrow.language.sql import sql
+from windrow.sql.punctuated import way
+from windrow.sql.select import sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from windrow.graph.strategies import DepthFirst, Strategy
-from windrow.operators.operator import Batch, Changes, Item, Operator, Side, State
+from windrow.operators.operator import Item, Operator, Side
 from windrow.progress import Punctuation
+from windrow.spec.batches import Batch, Changes, State
 
 
 @dataclass

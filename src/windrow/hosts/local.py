@@ -13,12 +13,19 @@ import polars as pl
 from windrow.errors import CheckpointError, QueryError, listing
 from windrow.graph.graph import Traffic
 from windrow.logical.nodes import Scan
-from windrow.operators.admit import REASON, iso_timestamp, out_of_range, physical, reach
-from windrow.operators.operator import Item, Side, State
+from windrow.operators.operator import Item, Side
 from windrow.planner import Plan, whole_graph
 from windrow.progress import END, Punctuation
 from windrow.sources.files import Files, Unreadable, short
 from windrow.sources.fitting import Fitting
+from windrow.spec.batches import State
+from windrow.spec.names import REASON
+from windrow.spec.time import (
+    iso_timestamp,
+    out_of_range,
+    physical,
+    reach,
+)
 
 IDENTITY = "@snapshot"  # the name of the frame that says what a snapshot is of
 FORMAT = 2

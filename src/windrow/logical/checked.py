@@ -9,10 +9,6 @@ from windrow.aggregates import make
 from windrow.errors import PlanError, QueryError, listing
 from windrow.logical.expressions import dtype_of, fail, visible
 from windrow.logical.nodes import (
-    BRANCH,
-    WINDOW_END,
-    WINDOW_START,
-    WINDOW_TIME,
     AggregateCall,
     Apply,
     Distinct,
@@ -31,10 +27,17 @@ from windrow.logical.nodes import (
     versioned,
     window_time,
 )
-from windrow.operators.apply import Function
-from windrow.operators.entries import FlushPolicy
-from windrow.operators.options import PLAIN, Options
-from windrow.operators.released import STATUS, VERSION
+from windrow.spec.flush import FlushPolicy
+from windrow.spec.functions import Function
+from windrow.spec.names import (
+    BRANCH,
+    STATUS,
+    VERSION,
+    WINDOW_END,
+    WINDOW_START,
+    WINDOW_TIME,
+)
+from windrow.spec.options import PLAIN, Options
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
 

@@ -8,8 +8,6 @@ from functools import partial
 import polars as pl
 
 from windrow.logical.nodes import (
-    BRANCH,
-    WINDOW_TIME,
     AggregateCall,
     Apply,
     Distinct,
@@ -26,7 +24,8 @@ from windrow.logical.nodes import (
     WindowAggregate,
 )
 from windrow.logical.scalar.types import type_name
-from windrow.operators.options import Options
+from windrow.spec.names import BRANCH, WINDOW_TIME
+from windrow.spec.options import Options
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
 

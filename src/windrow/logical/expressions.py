@@ -17,10 +17,8 @@ from windrow.logical.reading import SparkSql, place, read, written
 from windrow.logical.scalar.tables import HANDLERS
 from windrow.logical.scalar.translator import Translator
 from windrow.logical.scalar.types import CAST_TYPES, Refused, Schema, Typed
-from windrow.logical.scalar.units import UNITS, unit
 
 __all__ = [
-    "UNITS",
     "Schema",
     "column_or",
     "dotted",
@@ -30,7 +28,6 @@ __all__ = [
     "resolve",
     "sql_type",
     "translate",
-    "unit",
     "visible",
 ]
 

@@ -12,17 +12,15 @@ from windrow.aggregates import UserAggregate, make
 from windrow.aggregates.functions import Parameter
 from windrow.logical.expressions import dtype_of
 from windrow.logical.monotone import monotone
-from windrow.operators.admit import Ahead
-from windrow.operators.apply import Function
-from windrow.operators.entries import FlushPolicy
-from windrow.operators.options import PLAIN, Options
-from windrow.operators.released import STATUS, VERSION
-from windrow.operators.rules import Rule
+from windrow.spec.ahead import Ahead
+from windrow.spec.flush import FlushPolicy
+from windrow.spec.functions import Function
+from windrow.spec.names import STATUS, VERSION, WINDOW_END, WINDOW_START
+from windrow.spec.options import PLAIN, Options
+from windrow.spec.rules import Rule
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
 Shape = Sliding | Landmark | RowSliding | Partitioned | SlideByTuple | Session
-WINDOW_START, WINDOW_END, WINDOW_TIME = "window_start", "window_end", "window_time"
-BRANCH = "@branch"  # the name of what a way of a Split begins with
 PROGRESSING = "a timestamp, date or integer"
 # Shares of all rows; with a second parameter, which FILTER gives them, of the values that are not NULL.
 OF_ROWS = ("heavy_hitters", "approx_heavy_hitters")

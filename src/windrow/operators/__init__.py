@@ -1,44 +1,45 @@
 """Operators: the only place where algorithms live. One file each; all share the interface of ``operator.py``."""
 
-from windrow.operators.adaptpaned import AdaptPaned
-from windrow.operators.adaptwid import AdaptWid
-from windrow.operators.admit import Admit
-from windrow.operators.apply import Apply
-from windrow.operators.audit import Audit
-from windrow.operators.bins import Bins
-from windrow.operators.bucket import Bucket
-from windrow.operators.buffering import Buffering
-from windrow.operators.clock import WallClock
-from windrow.operators.describe import Describe
-from windrow.operators.dupelim import DupElim, Unique
-from windrow.operators.everyone import Everyone
-from windrow.operators.gate import Gate
-from windrow.operators.generate import Generate, Judge, Witness
-from windrow.operators.instants import Instants
-from windrow.operators.landmark import Running
-from windrow.operators.last_instant import LastInstant
-from windrow.operators.lift import Lift
-from windrow.operators.meld import Meld
-from windrow.operators.operator import Batch, Item, Operator, Side
-from windrow.operators.options import PLAIN, Options
-from windrow.operators.paned import Paned
-from windrow.operators.panes import Panes
-from windrow.operators.partitioned import PartitionedRows
-from windrow.operators.project import Project
-from windrow.operators.punctuate import Punctuate
-from windrow.operators.retime import Retime
-from windrow.operators.retract import Retract
-from windrow.operators.select import Select
-from windrow.operators.session import Sessions
-from windrow.operators.shared import SharedPanes
-from windrow.operators.shift import Shift
-from windrow.operators.slide_by_tuple import SlidByTuple
-from windrow.operators.slide_by_tuple_buffering import BufferedByTuple
-from windrow.operators.sort import Merge, Sort
-from windrow.operators.split import Split
-from windrow.operators.table import FixedTable
-from windrow.operators.top import Top
-from windrow.operators.wid import Wid
+from windrow.operators.operator import Item, Operator, Side
+from windrow.operators.progress.admit import Admit
+from windrow.operators.progress.audit import Audit
+from windrow.operators.progress.clock import WallClock
+from windrow.operators.progress.describe import Describe
+from windrow.operators.progress.everyone import Everyone
+from windrow.operators.progress.generate import Generate, Judge, Witness
+from windrow.operators.progress.last_instant import LastInstant
+from windrow.operators.progress.meld import Meld
+from windrow.operators.progress.punctuate import Punctuate
+from windrow.operators.progress.retime import Retime
+from windrow.operators.progress.shift import Shift
+from windrow.operators.rows.apply import Apply
+from windrow.operators.rows.dupelim import DupElim, Unique
+from windrow.operators.rows.lift import Lift
+from windrow.operators.rows.project import Project
+from windrow.operators.rows.retract import Retract
+from windrow.operators.rows.select import Select
+from windrow.operators.rows.sort import Merge, Sort
+from windrow.operators.rows.split import Split
+from windrow.operators.rows.top import Top
+from windrow.operators.windows.adaptpaned import AdaptPaned
+from windrow.operators.windows.adaptwid import AdaptWid
+from windrow.operators.windows.bins import Bins
+from windrow.operators.windows.bucket import Bucket
+from windrow.operators.windows.buffering import Buffering
+from windrow.operators.windows.fixed_table import FixedTable
+from windrow.operators.windows.gate import Gate
+from windrow.operators.windows.instants import Instants
+from windrow.operators.windows.landmark import Running
+from windrow.operators.windows.paned import Paned
+from windrow.operators.windows.panes import Panes
+from windrow.operators.windows.partitioned import PartitionedRows
+from windrow.operators.windows.session import Sessions
+from windrow.operators.windows.shared import SharedPanes
+from windrow.operators.windows.slide_by_tuple import SlidByTuple
+from windrow.operators.windows.slide_by_tuple_buffering import BufferedByTuple
+from windrow.operators.windows.wid import Wid
+from windrow.spec.batches import Batch
+from windrow.spec.options import PLAIN, Options
 
 __all__ = [
     "PLAIN",

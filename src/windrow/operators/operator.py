@@ -8,16 +8,7 @@ from typing import Literal, Protocol
 import polars as pl
 
 from windrow.progress import Promises, Punctuation
-
-# Batches are Polars frames: Arrow memory, with the kernels the operators need. They cross every process border
-# (exchange, state store, hosts) as Arrow IPC. Columns whose names begin with "@" are Windrow's own.
-Batch = pl.DataFrame
-State = dict[str, Batch]
-Changes = dict[str, Batch | None]
-
-PROGRESS = "@t"  # the progress value as a 64-bit integer: microseconds, days, or the integer itself
-PANE = "@pane"
-WID = "@wid"
+from windrow.spec.batches import Batch, Changes, State
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from windrow.planner.build import plan
 from windrow.planner.choice import Given
 from windrow.planner.graphs import add_steps, whole_graph
 from windrow.planner.plan import MELD, Meeting, Pipeline, Plan, Stage, Step
-from windrow.planner.shapes import ALGORITHMS
+from windrow.planner.windows import ALGORITHMS
 
 __all__ = [
     "ALGORITHMS",

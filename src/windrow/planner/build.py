@@ -13,7 +13,6 @@ import polars as pl
 from windrow.aggregates import Partials, make
 from windrow.logical.expressions import dtype_of, translate
 from windrow.logical.nodes import (
-    WINDOW_END,
     AggregateCall,
     Apply,
     Distinct,
@@ -33,16 +32,10 @@ from windrow.logical.nodes import (
 )
 from windrow.operators import Describe, Gate, LastInstant, Lift, Panes, WallClock
 from windrow.operators import Project as ProjectOperator
-from windrow.operators.admit import physical
-from windrow.operators.clock import Bounds
-from windrow.operators.gate import ROW
-from windrow.operators.operator import PROGRESS
-from windrow.operators.released import late_schema
-from windrow.operators.row_windows import ROW_NUM, nth
-from windrow.operators.rowbuffer import INPUT
-from windrow.operators.sourced import SOURCE
-from windrow.optimizer import Choice
+from windrow.operators.windows.released import late_schema
+from windrow.operators.windows.row_windows import nth
 from windrow.planner.choice import NOTHING, Given, chosen
+from windrow.planner.choose import Choice
 from windrow.planner.in_order import IOP, check_in_order, cost_of_order, merged
 from windrow.planner.plan import MELD, Meeting, Pipeline, Plan, Stage, Step, stages_of
 from windrow.planner.rows import (
@@ -57,8 +50,16 @@ from windrow.planner.rows import (
     splitting,
     top_stage,
 )
-from windrow.planner.shapes import SHAPES, WATCHING, Physical, groups_promised, key_names
 from windrow.planner.shared import Member, joined, members, panes_of, shared_step
+from windrow.planner.windows import (
+    SHAPES,
+    WATCHING,
+    Physical,
+    groups_promised,
+    key_names,
+)
+from windrow.spec.names import INPUT, PROGRESS, ROW, ROW_NUM, SOURCE, WINDOW_END
+from windrow.spec.time import Bounds, physical
 from windrow.windows import Landmark, Partitioned, RowSliding, SlideByTuple, Sliding
 
 DESCRIBED = "promises that close no window end here"

@@ -11,13 +11,26 @@ from windrow.aggregates import Partials
 from windrow.errors import PlanError, WindrowError
 from windrow.logical.explain import text
 from windrow.logical.nodes import Scan, WindowAggregate, scans
-from windrow.operators.panes import pane_length
-from windrow.operators.table import refusal
-from windrow.optimizer import Choice, Statistics, Workload, assumed, choose, declared, measured
-from windrow.optimizer.costs.aggregation import TIME
+from windrow.operators.windows.fixed_table import refusal
+from windrow.operators.windows.panes import pane_length
+from windrow.planner.choose import (
+    Choice,
+    Statistics,
+    Workload,
+    assumed,
+    choose,
+    declared,
+    measured,
+)
+from windrow.planner.choose.costs.aggregation import TIME
 from windrow.planner.graphs import pipeline_graph
 from windrow.planner.plan import Pipeline
-from windrow.planner.shapes import TWO_LEVEL, groups_promised, key_names, together
+from windrow.planner.windows import (
+    TWO_LEVEL,
+    groups_promised,
+    key_names,
+    together,
+)
 from windrow.windows import RowSliding, Sliding
 
 GOES_ON = "as at the first start: the checkpoint keeps it"

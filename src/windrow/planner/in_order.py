@@ -9,10 +9,10 @@ import polars as pl
 from windrow.errors import PlanError
 from windrow.logical.explain import span
 from windrow.logical.nodes import Distinct, Node, Ordered, WindowAggregate, arrival, scans, under
-from windrow.operators.operator import PROGRESS
 from windrow.planner.choice import LEAST, Given, sample_of
 from windrow.planner.plan import Meeting, Pipeline
 from windrow.planner.rows import merging
+from windrow.spec.names import PROGRESS
 from windrow.windows import Partitioned
 
 IOP = "iop"

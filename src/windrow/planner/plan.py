@@ -12,7 +12,6 @@ from sqlglot import exp
 from windrow.errors import PlanError
 from windrow.logical.explain import text
 from windrow.logical.nodes import (
-    BRANCH,
     Apply,
     Distinct,
     Filter,
@@ -29,7 +28,8 @@ from windrow.logical.nodes import (
 )
 from windrow.operators import Meld
 from windrow.operators.operator import Operator
-from windrow.optimizer import Choice
+from windrow.planner.choose import Choice
+from windrow.spec.names import BRANCH
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,6 @@ import polars as pl
 from windrow.logical.explain import promises_text
 from windrow.logical.expressions import dtype_of, translate
 from windrow.logical.nodes import (
-    BRANCH,
-    WINDOW_END,
     Apply,
     Distinct,
     Filter,
@@ -44,11 +42,11 @@ from windrow.operators import Apply as ApplyOperator
 from windrow.operators import Project as ProjectOperator
 from windrow.operators import Split as SplitOperator
 from windrow.operators import Top as TopOperator
-from windrow.operators.admit import Unmarked, parsed
-from windrow.operators.operator import PROGRESS
-from windrow.operators.released import late_schema
-from windrow.operators.sourced import SOURCE
+from windrow.operators.progress.admit import Unmarked
+from windrow.operators.windows.released import late_schema
 from windrow.planner.plan import MELD, Meeting, Pipeline, Stage, Step, stages_of
+from windrow.spec.names import BRANCH, PROGRESS, SOURCE, WINDOW_END
+from windrow.spec.time import parsed
 
 
 def columns(names: Sequence[str]) -> Step:

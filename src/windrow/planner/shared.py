@@ -12,9 +12,9 @@ import polars as pl
 from windrow.aggregates import Partials
 from windrow.errors import PlanError
 from windrow.logical.nodes import Filter, Node, Project, Together, WindowAggregate
-from windrow.operators.shared import Level, Query, SharedPanes
+from windrow.operators.windows.shared import Level, Query, SharedPanes
 from windrow.planner.plan import Step
-from windrow.planner.shapes import groups_promised, key_names
+from windrow.planner.windows import groups_promised, key_names
 from windrow.windows import Sliding
 
 

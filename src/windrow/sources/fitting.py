@@ -12,8 +12,9 @@ import numpy as np
 import polars as pl
 
 from windrow.errors import DataError, listing
-from windrow.operators.admit import REASON, UNPARSABLE, foreign
+from windrow.operators.progress.admit import UNPARSABLE, foreign
 from windrow.sources.frames import dicts, normal, table
+from windrow.spec.names import REASON
 
 TEXTS = (pl.String, pl.Categorical, pl.Enum)
 MISFIT = (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError)

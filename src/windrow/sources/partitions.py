@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 
 import polars as pl
 
-from windrow.operators.admit import iso_timestamp
+from windrow.spec.time import iso_timestamp
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 WHOLE = re.compile(r"[+-]?[0-9]+")

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from windrow.language.builder import Stream
+from windrow.api.stream import Stream
 from windrow.logical.nodes import Node, Scan, Union, WindowAggregate
-from windrow.operators.released import VERSION
+from windrow.spec.names import VERSION
 from windrow.testing.mismatch import Mismatch
 from windrow.windows import Sliding
 

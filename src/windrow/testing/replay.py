@@ -9,16 +9,23 @@ from typing import Any
 
 import polars as pl
 
+from windrow.api.stream import Stream
 from windrow.hosts.local import LocalRun
-from windrow.language.builder import Stream
-from windrow.logical.nodes import WINDOW_END, WINDOW_START, Filter, Node, Project, Scan, Top, WindowAggregate
-from windrow.operators.admit import Admit, physical
-from windrow.operators.operator import PROGRESS
-from windrow.operators.released import STATUS, VERSION
-from windrow.operators.retract import RETRACTED
+from windrow.logical.nodes import (
+    Filter,
+    Node,
+    Project,
+    Scan,
+    Top,
+    WindowAggregate,
+)
+from windrow.operators.rows.retract import RETRACTED
+from windrow.spec.names import STATUS, VERSION, WINDOW_END, WINDOW_START
+from windrow.spec.time import physical
 from windrow.testing.accounting import accounted, countable
 from windrow.testing.mismatch import Mismatch
 from windrow.testing.oracle import oracle
+from windrow.testing.oracle.admission import progress_values
 
 
 def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -> None:

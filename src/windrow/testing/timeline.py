@@ -8,9 +8,10 @@ from typing import Any
 import polars as pl
 from sqlglot import exp
 
+from windrow.api.stream import Stream
 from windrow.errors import QueryError
-from windrow.language.builder import Stream
-from windrow.logical.nodes import WINDOW_END, WINDOW_START, Filter, Node, Project, Top, WindowAggregate, arrival
+from windrow.logical.nodes import Filter, Node, Project, Top, WindowAggregate, arrival
+from windrow.spec.names import WINDOW_END, WINDOW_START
 from windrow.testing.oracle import oracle
 from windrow.testing.replay import latest
 from windrow.windows import Partitioned, SlideByTuple

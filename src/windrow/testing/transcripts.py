@@ -30,14 +30,14 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import yaml
 
+from windrow.api.stream import Stream, stream
 from windrow.errors import DataError, WindrowError
 from windrow.hosts.local import LocalRun
 from windrow.hosts.spark.compile import late_rows, results, sets_aside
 from windrow.hosts.spark.exchange import METRICS
 from windrow.hosts.spark.schema import to_dataframe
 from windrow.hosts.spark.start import start
-from windrow.language.builder import Stream, stream
-from windrow.language.sql import sql
+from windrow.sql.select import sql
 from windrow.testing.mismatch import Mismatch
 from windrow.testing.replay import compare
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from windrow.operators.operator import Changes, State
+from windrow.spec.batches import Changes, State
 
 MANIFEST = "manifest.json"
 

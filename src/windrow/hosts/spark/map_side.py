@@ -28,8 +28,8 @@ from windrow.hosts.spark.exchange import (
     record_batch,
     split,
 )
-from windrow.operators.meld import group_text
 from windrow.operators.operator import Item, Side
+from windrow.operators.progress.meld import group_text
 from windrow.planner import Step, add_steps
 from windrow.progress import END, START, Punctuation
 from windrow.sources.frames import normal

@@ -14,11 +14,18 @@ import polars as pl
 from sqlglot import exp
 
 from windrow.hosts.spark.schema import to_spark as spark_schema
-from windrow.logical.nodes import WINDOW_END, WINDOW_START, AggregateCall, Filter, Node, Scan, WindowAggregate
-from windrow.operators.options import PLAIN
+from windrow.logical.nodes import (
+    AggregateCall,
+    Filter,
+    Node,
+    Scan,
+    WindowAggregate,
+)
 from windrow.planner import Plan
 from windrow.progress import FARTHEST
 from windrow.sources.files import Files
+from windrow.spec.names import WINDOW_END, WINDOW_START
+from windrow.spec.options import PLAIN
 from windrow.windows import Sliding
 
 if TYPE_CHECKING:

@@ -38,11 +38,11 @@ from windrow.hosts.spark.exchange import (
 from windrow.hosts.spark.live import live_copy
 from windrow.hosts.spark.map_side import Outbox, Route
 from windrow.operators import Audit
-from windrow.operators.meld import group_of
-from windrow.operators.operator import State
+from windrow.operators.progress.meld import group_of
 from windrow.planner import MELD, Meeting, Step, add_steps
 from windrow.progress import START, Punctuation
 from windrow.progress import ended as ends_at
+from windrow.spec.batches import State
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState, TimerValues, ValueState

@@ -17,10 +17,10 @@ from windrow.hosts.spark.files import Task, TornError, load, readable
 from windrow.hosts.spark.map_side import together
 from windrow.hosts.spark.schema import to_spark as spark_schema
 from windrow.logical.nodes import Scan
-from windrow.operators.admit import REASON
 from windrow.operators.operator import Side
 from windrow.planner import Pipeline, Plan, Step, add_steps
 from windrow.sources.files import File, Files
+from windrow.spec.names import REASON
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

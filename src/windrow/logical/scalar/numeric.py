@@ -29,7 +29,7 @@ from windrow.logical.scalar.types import (
     is_text,
     type_name,
 )
-from windrow.logical.scalar.units import UNITS, unit
+from windrow.spec.units import UNITS, unit
 
 
 def column(t: Translator, node: exp.Expr) -> Typed:

@@ -25,7 +25,7 @@ from windrow.logical.scalar.types import (
     Typed,
     type_name,
 )
-from windrow.logical.scalar.units import UNITS, unit
+from windrow.spec.units import UNITS, unit
 
 FIELDS = ("year", "month", "day", "hour", "minute", "second")
 

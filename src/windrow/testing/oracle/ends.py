@@ -8,7 +8,6 @@ import polars as pl
 
 from windrow.errors import ResultError
 from windrow.logical.nodes import (
-    WINDOW_END,
     Apply,
     Filter,
     Node,
@@ -20,6 +19,7 @@ from windrow.logical.nodes import (
     WindowAggregate,
 )
 from windrow.progress import FARTHEST
+from windrow.spec.names import WINDOW_END
 from windrow.testing.oracle.clock import first_shown, least_shown
 from windrow.testing.oracle.expressions.evaluate import evaluate
 from windrow.testing.oracle.given import Given

@@ -10,9 +10,6 @@ import polars as pl
 from sqlglot import exp
 
 from windrow.logical.nodes import (
-    BRANCH,
-    WINDOW_END,
-    WINDOW_START,
     Apply,
     Distinct,
     Filter,
@@ -26,6 +23,7 @@ from windrow.logical.nodes import (
     Union,
     WindowAggregate,
 )
+from windrow.spec.names import BRANCH, STATUS, VERSION, WINDOW_END, WINDOW_START
 from windrow.testing.mismatch import Mismatch
 from windrow.testing.oracle.admission import admitted, too_far
 from windrow.testing.oracle.ends import end_of
@@ -36,9 +34,9 @@ from windrow.testing.oracle.values import Row, frame_of, in_python, key, order, 
 from windrow.testing.oracle.windows import needed, window_rows
 
 if TYPE_CHECKING:
-    from windrow.language.builder import Stream
+    from windrow.api.stream import Stream
 
-VERSIONS = ("version", "status")  # the columns of results that come in versions
+VERSIONS = (VERSION, STATUS)  # the columns of results that come in versions
 
 
 def oracle(query: Stream, sources: Mapping[str, pl.DataFrame] | None = None) -> pl.DataFrame:
@@ -176,7 +174,7 @@ def _in_order(rows: Sequence[Row], by: Iterable[tuple[exp.Expr, bool]], node: No
     cells = [(evaluate(tree, node.schema), down) for tree, down in by]
     found = list(rows)
     for cell, down in reversed(cells):
-        found.sort(key=lambda row: _place(cell, row), reverse=down)  # noqa: B023 (it is called here)
+        found.sort(key=lambda row: _place(cell, row), reverse=down)
     return found
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from windrow.errors import ResultError
-from windrow.logical.nodes import WINDOW_END, WINDOW_START, AggregateCall, WindowAggregate, arrival
+from windrow.logical.nodes import AggregateCall, WindowAggregate, arrival
+from windrow.spec.names import WINDOW_END, WINDOW_START
 from windrow.testing.oracle.clock import first_shown, shown
 from windrow.testing.oracle.expressions.arithmetic import fitting
 from windrow.testing.oracle.expressions.evaluate import evaluate

@@ -11,8 +11,8 @@ import polars as pl
 
 from windrow.errors import QueryError, ResultError
 from windrow.testing.oracle.expressions import kinds, texts
-from windrow.testing.oracle.expressions.casts import LEAST, MOST, cast
-from windrow.testing.oracle.expressions.cells import Cell, alike, computed, constant, converted
+from windrow.testing.oracle.expressions.casts import cast
+from windrow.testing.oracle.expressions.cells import Cell, computed, converted
 from windrow.testing.oracle.expressions.kinds import BIGINT, DATE, DOUBLE, INTERVAL, TIMESTAMP, TIMESTAMP_NTZ
 
 PLAIN: dict[str, Callable[[Any, Any], Any]] = {
@@ -157,7 +157,7 @@ def rounded(cell: Cell, places: int) -> Cell:
     if dtype.is_integer():
         if places >= 0:
             return given
-        return computed(dtype, lambda v: cast(int(_half_up(Decimal(v), places)), BIGINT, dtype), given)
+        return computed(dtype, lambda v: cast(_half_up(Decimal(v), places), pl.Decimal(kinds.DIGITS, 0), dtype), given)
     if isinstance(dtype, pl.Decimal):
         target = pl.Decimal(kinds.DIGITS, dtype.scale)
         return computed(target, lambda v: _half_up(v, max(places, 0)), converted(given, target))
@@ -235,5 +235,3 @@ def _distance(left: Cell, right: Cell) -> Cell:
     days = left.dtype == right.dtype == pl.Date
     a, b = (converted(c, TIMESTAMP_NTZ) for c in (left, right))
     return computed(INTERVAL, lambda x, y: fitting(x - y), a, b, days=days)
-
-

@@ -89,7 +89,7 @@ def _stamp(text: str, zoned: bool) -> int | None:
 
 
 def _ahead(zone: str, local: int) -> int | None:
-    """How far a clock that shows ``local`` in a zone is ahead of UTC, in microseconds; None if there is no such zone."""
+    """How far a clock that shows ``local`` is ahead of UTC, in microseconds; None if there is no such zone."""
     if zone in ("", "Z", "UTC", "GMT", "UT"):
         return 0
     if found := OFFSET.fullmatch(zone):

@@ -1,0 +1,162 @@
+"""How a stream says how far it is: what ``wr.stream(.., punctuation=..)`` takes besides the name of a column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from windrow.api.given import function as function_of_seen
+from windrow.api.given import (
+    number,
+    text,
+    texts,
+    whole,
+)
+from windrow.errors import QueryError, listing
+from windrow.logical.nodes import Progress
+from windrow.spec.lengths import Length, length
+from windrow.spec.rules import (
+    ByFunction,
+    BySource,
+    Estimated,
+    RowSlack,
+    Seen,
+)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A way to make promises; ``declare`` fits it to a source. ``name``: what SQL calls it, if it is a user's own."""
+
+    declare: Callable[[Progress, Mapping[str, pl.DataType]], Progress]
+    name: str | None = None
+
+
+def ordered() -> Promise:
+    """Rows come in order: each promises that none with a smaller value follows."""
+    return slack(0)
+
+
+def slack(behind: Length) -> Promise:
+    """No row is more than ``behind`` behind the greatest value before it. The same as ``slack=``."""
+    return Promise(lambda given, schema: replace(given, slack=_length(behind, given, schema, "slack")))
+
+
+def rows(behind: int) -> Promise:
+    """No row comes more than ``behind`` rows after one with a greater value.
+
+    In which order rows came, ``row_num=`` says on Spark; in process it is the order in which they are pushed.
+
+    >>> from windrow.api.stream import stream
+    >>> from windrow.api.functions import count
+    >>> late = stream([{"t": 1}, {"t": 3}, {"t": 2}, {"t": 5}], progress="t", punctuation=rows(1), name="s")
+    >>> run = late.window(range=2).agg(n=count()).run()
+    >>> run.push("s", [{"t": 1}, {"t": 3}, {"t": 2}, {"t": 5}]).results().rows()      # all but the last row are settled
+    [(0, 2, 1)]
+    """
+    behind = whole(behind, "slack in rows")
+    if behind < 0:
+        raise QueryError(f"slack in rows must be zero or more, not {behind}")
+
+    def declare(given: Progress, _: Mapping[str, pl.DataType]) -> Progress:
+        if len(given.row_num) > 1:
+            raise QueryError("slack in rows needs one order of all rows: row_num= is one column, not two")
+        return replace(given, rule=RowSlack(behind, given.row_num[0] if given.row_num else None))
+
+    return Promise(declare)
+
+
+def partitions(column: str, count: int, slack: Length = 0) -> Promise:
+    """Each partition of the source (a value of ``column``) is at most ``slack`` behind itself, and there are ``count``.
+
+    The stream is as far as the slowest of them; before all have shown a row, nothing is promised about it. Queries that
+    group by ``column``, and whatever else, close the windows of a partition as far as that one is: a key that is quiet
+    closes when its source has progressed, also while other sources are silent.
+
+    >>> from windrow.api.stream import stream
+    >>> from windrow.api.functions import count
+    >>> s = stream([{"t": 0, "p": 1, "k": "x"}], "t", punctuation=partitions("p", 2), name="s")
+    >>> run = s.window(5).group_by("p", "k").agg(n=count()).run()
+    >>> run.push("s", [{"t": 1, "p": 1, "k": "quiet"}, {"t": 2, "p": 2, "k": "x"}]).results().rows()
+    []
+    >>> run.push("s", [{"t": 8, "p": 1, "k": "loud"}]).results().rows()
+    [(1, 'quiet', 0, 5, 1)]
+    """
+    count, column = whole(count, "count"), text(column, "column")
+    if count < 1:
+        raise QueryError(f"a source has at least one partition, not {count}")
+
+    def declare(given: Progress, schema: Mapping[str, pl.DataType]) -> Progress:
+        _has(schema, column, "partitions")
+        return replace(given, rule=BySource(column, _length(slack, given, schema, "slack"), count))
+
+    return Promise(declare)
+
+
+def estimated(initial: Length, quantile: float = 0.999) -> Promise:
+    """Slack from the disorder that is seen: a share of ``quantile`` of the rows is in time, and the others are late.
+
+    It is ``initial`` until enough rows are seen. A choice for streams of which nobody knows the disorder: it gives up
+    that no row is late, which a slack that is known keeps.
+    """
+    quantile = number(quantile, "quantile")
+    if not 0 < quantile <= 1:
+        raise QueryError(f"the quantile of rows in time is above 0 and at most 1, not {quantile}")
+    return Promise(
+        lambda given, schema: replace(given, rule=Estimated(quantile, _length(initial, given, schema, "initial")))
+    )
+
+
+def markers(column: str, by: str | Sequence[str] = ()) -> Promise:
+    """A column of promises: a row with a value there is no data, and says that all later rows have at least that value.
+
+    ``by``: columns in which a marker names the group it is about. The same as ``punctuation=`` and ``punctuation_by=``.
+    """
+    column, named = text(column, "column"), texts(by, "by")
+
+    def declare(given: Progress, _: Mapping[str, pl.DataType]) -> Progress:
+        if named and given.marker_by not in ((), named):
+            raise QueryError(f"markers by {listing(named)}, and punctuation_by= says {listing(given.marker_by)}")
+        return replace(given, marker=column, marker_by=named or given.marker_by)
+
+    return Promise(declare)
+
+
+def heartbeats(column: str, skew: Length = 0) -> Promise:
+    """A column of clock readings: a row with a value there is no data, and says what the source's clock showed.
+
+    No row that comes after it is older than that by more than ``skew``.
+    """
+    column = text(column, "column")
+
+    def declare(given: Progress, schema: Mapping[str, pl.DataType]) -> Progress:
+        return replace(given, marker=column, skew=_length(skew, given, schema, "skew"))
+
+    return Promise(declare)
+
+
+def function(says: Callable[[Seen], Any], name: str | None = None) -> Promise:
+    """A function of your own: it is told what has been seen, after each batch, and gives a value or None.
+
+    It must depend on nothing else: every shard asks it, and a restart asks it again. On Spark it must be importable by
+    the workers, or be defined in the main program. Given to ``wr.sql``, a query can say PUNCTUATED BY its ``name``, by
+    default the function's own.
+    """
+    function_of_seen(says, "says")
+    if name is not None:
+        text(name, "name")
+    shown = name or str(getattr(says, "__qualname__", type(says).__name__))
+    called = name or str(getattr(says, "__name__", type(says).__name__))
+    return Promise(lambda given, schema: replace(given, rule=ByFunction(says, shown, schema[given.attribute])), called)
+
+
+def _length(value: Length, given: Progress, schema: Mapping[str, pl.DataType], what: str) -> int:
+    return length(value, schema[given.attribute], what, zero=True)
+
+
+def _has(schema: Mapping[str, pl.DataType], column: str, what: str) -> None:
+    if column not in schema:
+        raise QueryError(f"{what}: {column!r} is not a column; there are: {listing(schema)}")

@@ -1,1 +1,0 @@
-"""The two languages, SQL and Python, for one logical plan."""

@@ -1,0 +1,1 @@
+"""Compiled and vectorised inner loops: arrays in, arrays out."""

@@ -1,0 +1,28 @@
+"""Everyone: only promises about all rows go on; those about single groups end where no group is theirs."""
+
+from __future__ import annotations
+
+from windrow.operators.operator import Item, Side, Stateless
+from windrow.progress import Punctuation
+from windrow.spec.batches import Batch
+
+
+class Everyone(Stateless):
+    """Stands where a stream that promises by group meets an operator whose groups are others, or that has none.
+
+    ``counts``: whether such promises are somebody's word, and not a by-product, so that ignoring them is told.
+
+    >>> Everyone(True).on_punctuation(0, Punctuation(5, ("a",)))[0].kind
+    'ignored'
+    """
+
+    def __init__(self, counts: bool) -> None:
+        self.counts = counts
+
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        return [batch]
+
+    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        if promise.group is None:
+            return [promise]
+        return [Side("ignored", 1)] if self.counts else []

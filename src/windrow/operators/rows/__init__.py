@@ -1,0 +1,1 @@
+"""Operators on rows: selections, projections, order, duplicates."""

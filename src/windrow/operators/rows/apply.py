@@ -1,0 +1,91 @@
+"""Apply: a new column by a Python function, for each row or for whole columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from windrow.errors import ResultError
+from windrow.operators.operator import Item, Rolling, Side
+from windrow.operators.progress.retime import transformed
+from windrow.progress import Punctuation
+from windrow.spec.batches import Batch
+from windrow.spec.functions import Function
+from windrow.spec.names import PROGRESS, REASON
+from windrow.spec.time import out_of_range, physical, within
+
+
+class Apply(Rolling):
+    """A row for which the function fails is bad, with the reason; the others go on.
+
+    ``progress``: the type of the input's progressing attribute where the new column takes its place; promises are
+    then given to the function, too, which is monotone.
+
+    >>> half = Function("half", lambda x: 1 // x, ("x",), pl.Int64())
+    >>> good, bad = Apply("y", half).on_batch(0, pl.DataFrame({"x": [1, 0]}))
+    >>> good.rows(), bad.rows["reason"].to_list()
+    ([(1, 1)], ['half failed: ZeroDivisionError: integer division or modulo by zero'])
+    """
+
+    def __init__(self, column: str, function: Function, progress: pl.DataType | None = None) -> None:
+        super().__init__()
+        self.column = column
+        self.function = function
+        self.progress = progress
+
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        if not batch.height:
+            return [self._with(batch, pl.Series(self.column, [], dtype=self.function.returns))]
+        reasons: dict[int, str] = {}
+        values = self._tried(batch, 0, reasons).alias(self.column)
+        if self.progress is not None:
+            empty = values.is_null().arg_true().to_list()
+            reasons |= {row: f"{self.function.name} gave no progress value" for row in empty if row not in reasons}
+            returns = self.function.returns
+            fits = values.to_frame("t").select(within(physical(pl.col("t"), returns), returns).fill_null(False))
+            far = (~fits.to_series()).arg_true().to_list()
+            reasons |= {row: out_of_range("progress value", returns) for row in far if row not in reasons}
+        if not reasons:
+            return [self._with(batch, values)]
+        mask = np.ones(batch.height, bool)
+        mask[list(reasons)] = False
+        kept = pl.Series(mask)
+        bad = batch.filter(~kept).select(pl.exclude("^@.*$"))
+        bad = bad.with_columns(pl.Series(REASON, [reasons[row] for row in sorted(reasons)]))
+        return [self._with(batch, values).filter(kept), Side("bad", len(reasons), bad)]
+
+    def _tried(self, batch: Batch, first: int, reasons: dict[int, str]) -> pl.Series:
+        """The values; where a call fails, of each half by itself, down to the row that it fails for."""
+        try:
+            return self.function.of(batch)
+        except Exception as error:  # a user's function, which may raise anything: the row says what
+            if batch.height == 1:
+                reasons[first] = f"{self.function.name} failed: {type(error).__name__}: {error}"
+                return pl.Series([None], dtype=self.function.returns)
+        middle = batch.height // 2
+        return pl.concat(
+            [self._tried(batch[:middle], first, reasons), self._tried(batch[middle:], first + middle, reasons)]
+        )
+
+    def _with(self, batch: Batch, values: pl.Series) -> Batch:
+        found = batch.with_columns(values)
+        if self.progress is None:
+            return found
+        return found.with_columns(physical(pl.col(self.column), self.function.returns).alias(PROGRESS))
+
+    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        if self.progress is None:
+            return [promise]
+        found = transformed(promise, self.function.columns[0], self.progress, self._promised)
+        return [] if found is None else self.news(found)
+
+    def _promised(self, at: Batch) -> int | None:
+        try:
+            value = self.function.of(at).alias("t").to_frame()
+        except Exception as error:  # a promise is no row that could be set aside
+            raise ResultError(
+                f"{self.function.name} failed for the promise {at.item()}: {type(error).__name__}: {error}. It is "
+                "monotone, so it must have a value for every value of the progressing attribute"
+            ) from error
+        found: int | None = value.select(physical(pl.col("t"), self.function.returns)).item()
+        return found

@@ -1,0 +1,74 @@
+"""DupElim: each row once, the first time it comes (SELECT DISTINCT). What has been seen is freed by promises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from windrow.operators.operator import Item, Stateless
+from windrow.operators.rows.punctual import TIMES, Punctual
+from windrow.progress import END, Punctuation
+from windrow.spec.batches import Batch, State
+from windrow.spec.names import PROGRESS
+
+SEEN = "@seen"
+
+
+class Unique(Stateless):
+    """Each row of a batch once, and how often it was there: what can be done before an exchange.
+
+    >>> Unique(["x"]).on_batch(0, pl.DataFrame({"x": [1, 1, 2]}))[0].rows()
+    [(1, 2), (2, 1)]
+    """
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        self.columns = tuple(columns)
+
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        times = pl.len().cast(pl.Int64).alias(TIMES)
+        rest = pl.exclude(self.columns).first()
+        return [batch.group_by(*self.columns, maintain_order=True).agg(rest, times).select(*batch.columns, TIMES)]
+
+
+class DupElim(Punctual):
+    """Order-agnostic (Li 8.2): rows pass at once. A row that equals another has the same progress value, so what a
+    promise has passed can be forgotten; a row below it is late, as nothing tells any more whether it was there. Of
+    rows that Unique has put together each is late.
+
+    >>> once = DupElim(["@t", "x"])
+    >>> [once.on_batch(0, pl.DataFrame({"@t": [1, 1], "x": x}))[0].height for x in ([7, 7], [7, 8])]
+    [1, 1]
+    """
+
+    def __init__(self, columns: Sequence[str], late: str = "drop") -> None:
+        super().__init__(late)
+        self.columns = tuple(columns)
+
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        rows, sides = self.in_time(batch)
+        rows = rows.drop(TIMES, strict=False)
+        if not rows.height:
+            return [rows, *sides]
+        at = rows[PROGRESS]
+        seen = self.runs.between(int(at.min()), int(at.max()))  # type: ignore[arg-type]
+        marked = [frame.with_columns(pl.lit(True).alias(SEEN)) for frame in seen]
+        both = pl.concat([*marked, rows.with_columns(pl.lit(False).alias(SEEN))])
+        news = both.unique(self.columns, keep="first", maintain_order=True).filter(~pl.col(SEEN)).drop(SEEN)
+        self.runs.push(news)
+        return [news, *sides]
+
+    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        if promise.group is not None or promise.value <= self.promised:
+            return []
+        self.promised = promise.value
+        self.runs.take(promise.value)
+        return [promise]
+
+    def wake_at(self) -> int | None:
+        first = self.runs.first()
+        return None if first is None else min(END, first + 1)
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self.runs.take(self.promised)

@@ -1,0 +1,1 @@
+"""Window aggregation: one file per algorithm, and what they share."""

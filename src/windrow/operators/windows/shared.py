@@ -1,0 +1,190 @@
+"""SharedPanes: several window queries over one stream hold their panes once (Li 6.2: shared sub-aggregation)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from windrow.aggregates import Partials
+from windrow.operators.operator import Item, Operator, Side
+from windrow.operators.state.chunks import Chunks
+from windrow.operators.state.levels import NOBODY, Named
+from windrow.operators.windows.bucket import on_window_ids
+from windrow.operators.windows.paned import Paned
+from windrow.operators.windows.released import clipped
+from windrow.progress import Punctuation
+from windrow.spec.batches import Batch, Changes, State
+from windrow.spec.names import CHUNK, PANE
+from windrow.spec.options import Options
+from windrow.windows import Sliding
+from windrow.windows.tuples import Bools
+
+
+class Level(Paned):
+    """The window level of one of the queries. Its own panes are those that are late for another one, and not for it."""
+
+    def __init__(
+        self,
+        window: Sliding,
+        keys: Sequence[str],
+        aggregates: Partials,
+        dtype: pl.DataType,
+        options: Options,
+        panes: Sliding,
+        by: Named = NOBODY,
+    ) -> None:
+        self.panes = panes
+        self.shift = (panes.origin - window.origin) // panes.range  # the panes of all are numbered from one origin
+        self.shared: Chunks | None = None
+        super().__init__(window, keys, aggregates, dtype, options, by)
+
+    def pane_size(self) -> int:
+        return self.panes.range
+
+    def _panes(self, first: int, end: int) -> list[Batch]:
+        assert self.shared is not None
+        there = self.shared.below(clipped(-(-(end - self.shift) // self.width)))
+        return super()._panes(first, end) + [self.own_numbers(frame) for frame in there]
+
+    def own_numbers(self, frame: Batch) -> Batch:
+        """Panes as this window's origin numbers them, with the states of this query's aggregates and no others."""
+        return frame.select(pl.col(PANE) + self.shift, *self.keys, *self.aggregates.columns)
+
+    def without_gaps(self, frame: Batch) -> Batch:
+        """Without what is in no window of this query: it cannot be late for it."""
+        return frame.filter(pl.col(PANE) // self.step < (pl.col(PANE) + self.length) // self.step)
+
+    def _held(self) -> list[Batch]:
+        assert self.shared is not None
+        return [*super()._held(), *(frame for stack in self.shared.stacks.values() for frame in stack)]
+
+    def is_late(self, batch: Batch) -> Bools:
+        """Which partials, by the common numbers, a released window of their group may hold."""
+        return np.asarray(batch[PANE].to_numpy() + self.shift < self._closed_of(batch) * self.step)
+
+    def is_done(self, batch: Batch) -> Bools:
+        """Which partials, by the common numbers, no open window of their group holds."""
+        return self._dead(self.own_numbers(batch))
+
+    def needed(self) -> int:
+        """The first pane, by the common numbers, that an open window can hold."""
+        return clipped(self._first_pane(self.closed) - self.shift)
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """A window level, what follows it, and the columns of its results, under the name of the query."""
+
+    name: str
+    level: Level
+    after: Sequence[Operator] = ()
+    dtype: pl.DataType = field(default_factory=pl.Null)
+
+
+class SharedPanes:
+    """Expects partials of Panes over ``panes``. Each result is a struct in the column of its query; the others NULL.
+
+    What is late depends on the query, because slides differ: partials that are late for some of them are given to each
+    query by itself, so that all keep their own late policy.
+    """
+
+    def __init__(self, panes: Sliding, keys: Sequence[str], aggregates: Partials, queries: Sequence[Query]) -> None:
+        by = (PANE, *keys)
+        self.panes = panes
+        self.queries = tuple(queries)
+        self.chunks = Chunks(lambda frame: aggregates.combine(frame, by))
+        self.width = min(q.level.width for q in queries)
+        for query in queries:
+            query.level.width = self.width
+            query.level.shared = self.chunks
+
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        late = pl.Series(np.logical_or.reduce([q.level.is_late(batch) for q in self.queries]))
+        kept, apart = batch.filter(~late), batch.filter(late)
+        if kept.height:
+            self.chunks.append(kept.with_columns((pl.col(PANE) // self.width).alias(CHUNK)))
+        items: list[Item] = []
+        for query in self.queries if apart.height else ():
+            items += query.level.on_batch(port, query.level.without_gaps(query.level.own_numbers(apart)))
+        return items
+
+    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        """Promises are on the numbers of panes."""
+        items: list[Item] = []
+        at = promise.mapped(lambda pane: self.panes.origin + pane * self.panes.range)
+        for query in self.queries:
+            own = query.level.on_punctuation(port, on_window_ids(query.level.window, at))
+            items += self._out(query, own)
+        if promise.group is None:
+            self.chunks.free_below(min(q.level.needed() for q in self.queries) // self.width)
+        return items
+
+    def _out(self, query: Query, items: Sequence[Item]) -> list[Item]:
+        """What a query puts out, but for its promises: nothing follows that could use them."""
+        frames = [x for i in items if isinstance(i, pl.DataFrame) for x in self._named(query, i)]
+        return [*frames, *(i for i in items if isinstance(i, Side))]
+
+    def _named(self, query: Query, results: Batch) -> list[Item]:
+        for operator in query.after:
+            [results] = [i for i in operator.on_batch(0, results) if isinstance(i, pl.DataFrame)]
+        if not results.height:
+            return []
+        row = results.select(pl.struct(pl.all()).cast(query.dtype).alias(query.name))
+        every = [q.name for q in self.queries]
+        return [row.with_columns(pl.lit(None, q.dtype).alias(q.name) for q in self.queries if q is not query)[every]]
+
+    def on_flush(self) -> list[Item]:
+        """What promises about single groups have closed."""
+        waiting = any(q.level.levels.pending.stacks for q in self.queries)
+        items = [x for query in self.queries for x in self._out(query, query.level.on_flush())]
+        if waiting:
+            self._drop_done()
+        return items
+
+    def _drop_done(self) -> None:
+        """Partials that no query needs, chunk by chunk where they are most of it."""
+        for chunk in list(self.chunks.stacks):
+            whole = pl.concat(self.chunks.stacks[chunk])
+            done = np.logical_and.reduce([q.level.is_done(whole) for q in self.queries])
+            if 2 * int(done.sum()) > len(done):
+                self.chunks.replace(chunk, self.chunks.combine(whole.filter(pl.Series(~done))))
+
+    def wake_at(self) -> int | None:
+        """The end of the next window of any query that holds anything."""
+        frames = [frame.select(PANE) for stack in self.chunks.stacks.values() for frame in stack]
+        wakes = [w for q in self.queries if (w := q.level.wake_at()) is not None]
+        for query in self.queries if frames else ():
+            level = query.level
+            panes = pl.concat(frames)[PANE]
+            live = panes.filter(panes >= level.needed()).min()
+            if live is not None:
+                wakes.append(level.waits_until((int(live) + level.shift) // level.step))  # type: ignore[arg-type]
+        return min(wakes, default=None)
+
+    # -- state ---------------------------------------------------------------------------------------------------
+    def snapshot(self) -> State:
+        found = {f"shared/{k}": v for k, v in self.chunks.snapshot().items()}
+        for i, query in enumerate(self.queries):
+            found |= {f"{i}/{k}": v for k, v in query.level.snapshot().items()}
+        return found
+
+    def changes(self) -> Changes:
+        found = {f"shared/{k}": v for k, v in self.chunks.changes().items()}
+        for i, query in enumerate(self.queries):
+            found |= {f"{i}/{k}": v for k, v in query.level.changes().items()}
+        return found
+
+    def restore(self, state: State) -> None:
+        self.chunks.restore(_under("shared/", state))
+        for i, query in enumerate(self.queries):
+            query.level.restore(_under(f"{i}/", state))
+
+    def state_bytes(self) -> int:
+        return self.chunks.state_bytes() + sum(q.level.state_bytes() for q in self.queries)
+
+
+def _under(prefix: str, state: State) -> State:
+    return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}

@@ -1,0 +1,78 @@
+"""The choice of an algorithm: the fastest that can do it and fits into the memory given, and what the others cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from windrow.planner.choose.costs.aggregation import MEMORY, TIME
+from windrow.planner.choose.statistics import Workload
+
+CLOSE = 1.05  # times that differ by less are the same: the one with less memory wins
+
+
+@dataclass(frozen=True)
+class Option:
+    """One algorithm: microseconds per window, bytes of state, and why it cannot be used, if so."""
+
+    name: str
+    micros: float
+    bytes: float
+    refused: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen, why, and all options, cheapest first."""
+
+    name: str
+    reason: str
+    options: tuple[Option, ...] = ()
+    workload: Workload | None = None
+
+    @property
+    def runner_up(self) -> Option | None:
+        """The best of the others."""
+        return next((o for o in self.options if o.name != self.name and not o.refused), None)
+
+    def lines(self) -> Iterator[str]:
+        """For ``explain``."""
+        yield f"algorithm {self.name}: {self.reason}"
+        if self.workload is not None:
+            yield f"  {self.workload.says}"
+        for option in self.options:
+            cost = f"{option.micros:,.1f} us a window, {option.bytes / 1024:,.1f} KiB of state"
+            role = "chosen" if option.name == self.name else "next best" if option == self.runner_up else "possible"
+            yield f"  {option.name}: {cost}; {option.refused or role}"
+
+
+def choose(
+    workload: Workload, refused: Mapping[str, str], forced: str | None = None, memory: int | None = None
+) -> Choice:
+    """The cheapest option. ``refused``: algorithms that cannot run this query, with the reason.
+
+    >>> skewed = Workload(1000, 100, 60, 1, 60.0, 24, 40, 30, "assumed")
+    >>> choose(skewed, {}).name, choose(skewed, {"paned": "no"}).name, choose(skewed, {}, memory=200_000).name
+    ('paned', 'adaptpaned', 'adaptpaned')
+    """
+    options = sorted(
+        (Option(n, TIME[n](workload) / 1000, MEMORY[n](workload), refused.get(n, "")) for n in TIME),
+        key=lambda o: (bool(o.refused), o.micros),
+    )
+    if forced is not None:
+        return Choice(forced, "as asked for", tuple(options), workload)
+    able = [o for o in options if not o.refused]
+    if len(able) == 1:
+        why = "; ".join(dict.fromkeys(o.refused for o in options if o.refused))
+        return Choice(able[0].name, f"the only one that can: {why}", tuple(options), workload)
+    fitting = [o for o in able if memory is None or o.bytes <= memory]
+    if not fitting:
+        least = min(able, key=lambda o: (o.bytes, o.micros))
+        return Choice(
+            least.name, f"none fits into {memory:,} bytes, this one has the least state", tuple(options), workload
+        )
+    near = [o for o in fitting if o.micros <= fitting[0].micros * CLOSE]
+    best = min(near, key=lambda o: o.bytes)
+    reason = "the fastest" if memory is None else f"the fastest with at most {memory:,} bytes of state"
+    reason += " by the cost model" + (", of those as fast the one with the least state" if len(near) > 1 else "")
+    return Choice(best.name, reason, tuple(options), workload)

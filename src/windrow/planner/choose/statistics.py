@@ -1,0 +1,93 @@
+"""What the cost models need to know about a stream: measured on a sample, declared by the user, or assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from windrow.aggregates import ROWS, Partials
+from windrow.logical.nodes import Statistics
+from windrow.spec.names import PANE, PROGRESS
+from windrow.windows import Sliding
+
+TUPLES, GROUPS = 1000.0, 100.0  # a pane of which nothing is known
+WIDTH = 8  # bytes of a value of which nothing is known
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A window aggregation in numbers, in the thesis's terms (Li 6.2.3, 6.3.2).
+
+    ``tuples`` and ``groups`` are per pane; ``panes`` is P, the panes of a window, ``step`` the panes of a slide;
+    ``wed`` is the duration of a window extent in panes; ``row`` and ``partial`` are bytes. ``exchanged``: rows and
+    state are in different places, as on Spark.
+    """
+
+    tuples: float
+    groups: float
+    panes: int
+    step: int
+    wed: float
+    row: float
+    partial: float
+    smaller: float  # the bytes of a pane of a group as rows or as a partial, whichever is less, on average
+    basis: Literal["measured", "declared", "assumed"]
+    sample: int = 0
+    exchanged: bool = False
+
+    @property
+    def says(self) -> str:
+        known = f"measured on {self.sample:,} rows" if self.basis == "measured" else self.basis
+        return (
+            f"{known}: {self.tuples:,.1f} rows and {self.groups:,.1f} groups a pane, {self.panes:,} panes a window, "
+            f"{self.step:,} a slide, windows open for {self.wed:,.1f} panes"
+        )
+
+
+def measured(rows: pl.DataFrame, window: Sliding, pane: int, keys: Sequence[str], aggregates: Partials) -> Workload:
+    """From rows in order of arrival, as the aggregation gets them."""
+    at = rows[PROGRESS]
+    tagged = rows.with_columns(((at - window.origin) // pane).alias(PANE))
+    panes = max(1, tagged[PANE].n_unique())
+    groups = tagged.select(PANE, *keys).n_unique()
+    disorder = int((at.cum_max() - at).max() or 0)  # type: ignore[arg-type]
+    lifted = aggregates.lift(tagged, [PANE, *keys])
+    row, partial = rows.estimated_size() / rows.height, lifted.estimated_size() / lifted.height
+    return Workload(
+        rows.height / panes,
+        groups / panes,
+        *_shape(window, pane, disorder),
+        row,
+        partial,
+        float(np.minimum(lifted[ROWS].to_numpy() * row, partial).mean()),
+        "measured",
+        rows.height,
+    )
+
+
+def declared(
+    given: Statistics, unit: int, window: Sliding, pane: int, disorder: int, columns: tuple[int, int]
+) -> Workload:
+    """From what the user says; ``columns`` are the widths of a row and of a partial in values."""
+    tuples = max(given.rate * pane / unit, 1e-9)
+    groups = min(given.groups, tuples)
+    return Workload(tuples, groups, *_shape(window, pane, disorder), *_sizes(columns, tuples / groups), "declared")
+
+
+def assumed(window: Sliding, pane: int, disorder: int, columns: tuple[int, int]) -> Workload:
+    """A middling stream."""
+    shape = _shape(window, pane, disorder)
+    return Workload(TUPLES, GROUPS, *shape, *_sizes(columns, TUPLES / GROUPS), "assumed")
+
+
+def _sizes(columns: tuple[int, int], rows_of_group: float) -> tuple[float, float, float]:
+    row, partial = columns[0] * WIDTH, columns[1] * WIDTH
+    return row, partial, min(row * rows_of_group, partial)
+
+
+def _shape(window: Sliding, pane: int, disorder: int) -> tuple[int, int, float]:
+    return window.range // pane, window.slide // pane, (window.range + disorder) / pane

@@ -1,0 +1,186 @@
+"""Each window type as operators: steps before the state, the state, and the keys whose rows must meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from windrow.aggregates import Partials
+from windrow.errors import PlanError
+from windrow.logical.nodes import (
+    Apply,
+    Filter,
+    Node,
+    Project,
+    Split,
+    Union,
+    WindowAggregate,
+    closed_by,
+    scans,
+)
+from windrow.operators import (
+    AdaptPaned,
+    AdaptWid,
+    Bins,
+    Bucket,
+    BufferedByTuple,
+    Buffering,
+    FixedTable,
+    Instants,
+    Paned,
+    Panes,
+    PartitionedRows,
+    Running,
+    Sessions,
+    SlidByTuple,
+    Wid,
+)
+from windrow.operators.operator import Operator
+from windrow.operators.state.levels import Named
+from windrow.operators.windows.fixed_table import MEMORY, slots_for
+from windrow.planner.plan import Step
+from windrow.spec.flush import Flush
+from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
+
+# Those that take rows tagged by Bucket: the operator, and what explain says of it.
+BY_WINDOW_ID: dict[str, tuple[Callable[..., Operator], str]] = {
+    "wid": (Wid, "an accumulator per window and group"),
+    "buffering": (Buffering, "rows, and each window from its rows as it closes"),
+    "adaptwid": (AdaptWid, "rows of sparse groups, accumulators of dense ones"),
+    "adaptpaned": (AdaptPaned, "rows of sparse panes, partials of dense ones, merged as windows close"),
+}
+WATCHING = ("adaptwid",)  # those that want to know which input of a union a row is from
+TWO_LEVEL = "two-level"  # only where it is asked for: nothing here is cheaper than panes, but its memory is bounded
+ALGORITHMS = ("paned", *BY_WINDOW_ID, TWO_LEVEL)
+BY_TUPLE: dict[str, tuple[Callable[..., Operator], str]] = {
+    "blocks": (SlidByTuple, "a window back from every n-th row, of a suffix and a prefix of blocks"),
+    "bins": (Bins, "a start and an end bin for every row, each with an accumulator"),
+    "buffering": (BufferedByTuple, "each window back from an n-th row computed from all its rows"),
+}
+
+
+@dataclass(frozen=True)
+class Physical:
+    """How a window type runs: steps before the state, the state, and the keys whose rows must meet."""
+
+    name: str
+    low: tuple[Step, ...]
+    high: Step
+    meet: tuple[str, ...]
+
+
+def _sliding(node: WindowAggregate, aggregates: Partials) -> Physical:
+    window = node.window.over_rows if isinstance(node.window, RowSliding) else node.window
+    assert isinstance(window, Sliding)
+    algorithm = node.using or "paned"
+    keys, options = key_names(node), node.options
+    if algorithm == "paned":
+        low = Step("panes", partial(Panes, window, keys, aggregates, options), "one partial per pane and group")
+        by = groups_promised(node)
+        paned = partial(Paned, window, keys, aggregates, node.bound, options, by)
+        name = "group-paned" if by else algorithm
+        return Physical(name, (low,), Step("paned", paned, f"panes merged to windows as they close{_apart(by)}"), keys)
+    if algorithm == TWO_LEVEL:
+        paned = partial(Paned, window, keys, aggregates, node.bound, options)
+        low = _table(node, window, aggregates)
+        return Physical(algorithm, (low,), Step("paned", paned, "panes merged to windows as they close"), keys)
+    low = Step("bucket", partial(Bucket, window), "tag rows with their window ids")
+    kind, says = BY_WINDOW_ID[algorithm]
+    high = partial(kind, window, keys, aggregates, node.bound, options)
+    if algorithm in WATCHING:
+        high = partial(high, inputs=inputs_of(node.input))
+    return Physical(algorithm, (low,), Step(algorithm, high, says), keys)
+
+
+def _table(node: WindowAggregate, window: Sliding, aggregates: Partials) -> Step:
+    """The low level of two-level aggregation. A task promises when it ends, so entries can stay until then."""
+    memory = MEMORY if node.memory is None else node.memory
+    slots, flush = slots_for(memory, len(node.keys), aggregates), Flush(node.flush or "at once")
+    make = partial(FixedTable, window, key_names(node), aggregates, node.options, slots)
+    says = f"one partial per pane and group, in a table of {slots:,} entries ({memory:,} bytes);"
+    in_task = Step("table", partial(make, Flush("lazy", late=None), drains=True), f"{says} all leave with the task")
+    return Step("table", partial(make, flush), f"{says} {flush}", in_task=in_task)
+
+
+def _landmark(node: WindowAggregate, aggregates: Partials) -> Physical:
+    assert isinstance(node.window, Landmark)
+    keys, slices = key_names(node), Sliding(node.window.slide, node.window.slide, node.window.origin)
+    low = Step("panes", partial(Panes, slices, keys, aggregates), "one partial per slide and group")
+    by = groups_promised(node)
+    running = partial(Running, node.window, keys, aggregates, node.bound, node.options, by)
+    return Physical("running", (low,), Step("running", running, f"a running total per group{_apart(by)}"), keys)
+
+
+def _session(node: WindowAggregate, aggregates: Partials) -> Physical:
+    assert isinstance(node.window, Session)
+    keys = key_names(node)
+    low = Step("instants", partial(Instants, keys, aggregates), "one partial per progress value and group")
+    by = groups_promised(node)
+    sessions = partial(Sessions, node.window, keys, aggregates, node.bound, node.options, by)
+    says = f"runs of a key's rows, out after the gap{_apart(by)}"
+    return Physical("sessions", (low,), Step("sessions", sessions, says), keys)
+
+
+def _slide_by_tuple(node: WindowAggregate, aggregates: Partials) -> Physical:
+    assert isinstance(node.window, SlideByTuple)
+    keys = key_names(node)
+    low = Step("instants", partial(Instants, keys, aggregates), "one partial per progress value and group")
+    by = groups_promised(node)
+    algorithm = node.using or ("buffering" if by else "blocks")
+    if by and algorithm != "buffering":
+        raise PlanError(f"the algorithm {algorithm!r} cannot run this query: {together(by)} 'buffering'")
+    operator, says = BY_TUPLE[algorithm]
+    slid = partial(operator, node.window, keys, aggregates, node.bound, node.options, node.parts, by)
+    return Physical(algorithm, (low,), Step("slide-by-tuple", slid, f"{says}{_apart(by)}"), node.parts)
+
+
+def _partitioned(node: WindowAggregate, aggregates: Partials) -> Physical:
+    assert isinstance(node.window, Partitioned)
+    rows = partial(PartitionedRows, node.window, key_names(node), aggregates, node.options, node.parts)
+    return Physical("partitioned", (), Step("partitioned", rows, "rows ranked in their partition"), node.parts)
+
+
+SHAPES: dict[type[Any], Callable[[WindowAggregate, Partials], Physical]] = {
+    Sliding: _sliding,
+    RowSliding: _sliding,
+    Landmark: _landmark,
+    Session: _session,
+    SlideByTuple: _slide_by_tuple,
+    Partitioned: _partitioned,
+}
+
+
+def key_names(node: WindowAggregate) -> tuple[str, ...]:
+    return tuple(n for n, _ in node.keys)
+
+
+def groups_promised(node: WindowAggregate) -> Named:
+    """The keys by which promises can close single groups. Those that markers make are told if they name nobody, where
+    one shard knows all rows of a group.
+    """
+    by = closed_by(node)
+    marked = any(scan.source.marker_by for scan in scans(node.input))
+    return Named(tuple((name, node.schema[name]) for name in by), marked and set(by) == set(key_names(node)))
+
+
+def together(by: Iterable[str]) -> str:
+    """Why an algorithm does not do where the stream promises by group."""
+    named = ", ".join(by)
+    return f"it closes all groups together, and the stream makes promises about single {named}; leave it out, or use"
+
+
+def _apart(by: Iterable[str]) -> str:
+    return f", for everyone or by {', '.join(by)}" if by else ""
+
+
+def inputs_of(node: Node) -> int:
+    """How many pipelines lead here."""
+    match node:
+        case Union():
+            return sum(inputs_of(each) for each in node.inputs)
+        case Filter() | Project() | Apply() | Split():
+            return inputs_of(node.input)
+        case _:
+            return 1

@@ -1,0 +1,1 @@
+"""SQL to logical plans."""

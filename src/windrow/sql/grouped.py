@@ -1,0 +1,335 @@
+"""A SELECT with a window: keys, aggregate calls, and expressions over both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from windrow.aggregates import FUNCTIONS as AGGREGATES
+from windrow.aggregates.functions import Parameter
+from windrow.api.functions import number
+from windrow.api.hints import hints
+from windrow.errors import QueryError, listing
+from windrow.logical.checked import (
+    aggregated,
+    filtered,
+    on_value,
+    ordered,
+    ranked,
+    where,
+)
+from windrow.logical.expressions import dtype_of, fail, visible
+from windrow.logical.nodes import (
+    OF_ROWS,
+    AggregateCall,
+    Node,
+    Project,
+    Shape,
+    WindowAggregate,
+    window_time,
+)
+from windrow.logical.reading import named, written
+from windrow.spec.names import STATUS, VERSION, WINDOW_END, WINDOW_START, WINDOW_TIME
+from windrow.spec.options import PLAIN
+from windrow.sql.clause import options, over, shape
+from windrow.sql.clause import parts as clause_parts
+from windrow.sql.dialect import EMIT, WindowClause
+from windrow.sql.terms import (
+    DISTINCT,
+    FUNCTIONS,
+    Terms,
+    column_like,
+    descending,
+)
+from windrow.windows import RowSliding, Sliding
+
+BOUNDS = (WINDOW_START, WINDOW_END, WINDOW_TIME)
+
+
+@dataclass
+class Grouped:
+    """A SELECT with a window: keys, aggregate calls, and expressions over both."""
+
+    terms: Terms
+    select: exp.Select
+    items: list[exp.Expr]
+    clause: WindowClause | None  # none: the groups are by the progressing attribute itself
+    input: Node
+    calls: dict[str, AggregateCall] = field(default_factory=dict)
+    aliases: dict[str, exp.Expr] = field(default_factory=dict)  # what HAVING may name
+    instant: str | None = None  # the progressing attribute, where the groups are by it
+
+    def plan(self) -> Node:
+        text = self.terms.text
+        window: Shape = Sliding(1, 1)
+        settings, parts = PLAIN, []
+        if self.clause is not None:
+            window = shape(self.clause, self.input, text)
+            settings = options(self.clause, self.input, text, self.select.args.get(EMIT))
+            parts = clause_parts(self.clause, self.input, text)
+            self.input = over(self.clause, self.input)
+        elif (early := self.select.args.get(EMIT)) is not None:
+            raise fail(early, "EMIT EARLY needs a window clause", text)
+        self.keys = {p.name: self.terms.resolved(p, self.input) for p in parts}
+        self.keys |= self._keys()
+        outputs = [self._output(item) for item in self.items]
+        having = self.select.args.get("having")
+        self.aliases = {i.alias: i.this for i in self.items if isinstance(i, exp.Alias)}
+        condition = None if having is None else self._over_results(having.this)
+        order = self._order()
+        wanted = hints(self.select, text)
+        wanted.check(window, text)
+        if self._by_all:
+            self.calls["@rows"] = AggregateCall("@rows", "count")
+        node: Node = aggregated(
+            self.input,
+            window,
+            tuple(self.keys.items()),
+            tuple(self.calls.values()),
+            wanted.using,
+            text,
+            settings,
+            tuple(p.name for p in parts),
+            wanted.memory,
+        )
+        if condition is not None:
+            node = filtered(node, self.terms.resolved(condition, node), text)
+        apart = self.select.args.get("distinct") is not None and not self._by_all
+        if order is not None and not apart:
+            node = self._in_order(node, tuple((self.terms.resolved(e, node), down) for e, down in order[0]), order[1])
+        listed = any(isinstance(e, exp.Column) and e.name in BOUNDS for _, e in outputs)
+        columns = [(n, self.terms.resolved(e, node)) for n, e in outputs]
+        columns = self._arranged(columns, listed, settings.versioned)
+        for _name, tree in columns:
+            dtype_of(tree, node.schema, text)
+        same = columns == [(c, exp.column(c)) for c in node.schema]
+        found = node if same else Project(node, tuple(columns))
+        if not apart:
+            return found
+        found = self.terms.distinct(self.select, found)
+        if order is None:
+            return found
+        terms = self.select.args["order"].expressions  # over what is selected: an order comes after DISTINCT
+        return self._in_order(found, tuple(self.terms.ordered(o, found, columns) for o in terms), order[1])
+
+    @property
+    def _by_all(self) -> bool:
+        """DISTINCT without aggregates: the groups are the rows."""
+        asked, group = self.select.args.get("distinct"), self.select.args.get("group")
+        return asked is not None and group is None and not any(self.terms.aggregates(i) for i in self.items)
+
+    def _in_order(self, node: Node, order: tuple[tuple[exp.Expr, bool], ...], limit: int | None) -> Node:
+        if limit is not None:
+            return ranked(node, order, limit)
+        first, down = order[0]
+        shape = node.window if isinstance(node, WindowAggregate) else None
+        if isinstance(first, exp.Column) and first.name == WINDOW_START and isinstance(shape, (Sliding, RowSliding)):
+            order = ((column_like(WINDOW_END, first), down), *order[1:])  # windows of one length end as they begin
+        return ordered(node, order, self.terms.text)
+
+    def _order(self) -> tuple[list[tuple[exp.Expr, bool]], int | None] | None:
+        """ORDER BY with LIMIT is about the rows of a window; without, about all results."""
+        order, limit = self.select.args.get("order"), self.select.args.get("limit")
+        if order is None and limit is None:
+            return None
+        if order is None:
+            assert limit is not None
+            why = "else which rows stay would depend on their arrival"
+            raise fail(limit, f"LIMIT inside a window needs an ORDER BY: {why}", self.terms.text)
+        if limit is None:
+            return [self._ordered(o) for o in order.expressions], None
+        count = limit.args.get("expression")
+        if not (isinstance(count, exp.Literal) and count.is_int):
+            raise fail(limit, "LIMIT takes a number", self.terms.text)
+        if not 0 < int(count.name) < 2**63:
+            raise fail(count, f"LIMIT must be positive and less than 2^63, not {count.name}", self.terms.text)
+        return [self._ordered(o) for o in order.expressions], int(count.name)
+
+    def _ordered(self, term: exp.Expr) -> tuple[exp.Expr, bool]:
+        tree = term.this if isinstance(term, exp.Ordered) else term
+        if (at := self.terms.position(tree, len(self.items), "ORDER BY")) is not None:
+            tree = self.items[at].unalias()
+        return self._over_results(tree), descending(term, self.terms.text)
+
+    def _keys(self) -> dict[str, exp.Expr]:
+        """GROUP BY: columns, expressions, or names and positions of the select list."""
+        text = self.terms.text
+        aliases = {i.alias: i.this for i in self.items if isinstance(i, exp.Alias)}
+        group = self.select.args.get("group")
+        keys: dict[str, exp.Expr] = {}
+        by = self._selected() if self._by_all else group.expressions if group is not None else ()
+        for given in by:
+            tree = given.unnest()
+            name = tree.name if isinstance(tree, exp.Column) else ""
+            if name and name not in self.input.schema and name in aliases:
+                tree = aliases[name]
+            elif not self._by_all and (at := self.terms.position(tree, len(self.items), "GROUP BY")) is not None:
+                name, tree = self.items[at].alias_or_name, self.items[at].unalias()
+            if self.terms.aggregates(tree):
+                what = "" if tree is given.unnest() else f" {written(given, text)}, which is {written(tree, text)}"
+                raise fail(given, f"GROUP BY{what}: keys cannot contain aggregates", text)
+            resolved = self.terms.resolved(tree, self.input)
+            dtype_of(resolved, self.input.schema, self.terms.text)
+            same = next((a for a, t in aliases.items() if t == resolved), None)
+            if self.clause is None and (instant := self._instant(tree, resolved)) is not None:
+                self.instant = instant
+                continue
+            keys[same or (resolved.name if isinstance(resolved, exp.Column) else name) or f"key{len(keys)}"] = resolved
+        return keys
+
+    def _instant(self, tree: exp.Expr, resolved: exp.Expr) -> str | None:
+        """The progressing attribute, if the groups are by it; from there on it counts by its value."""
+        if isinstance(resolved, exp.Column) and resolved.name in self.input.times:
+            self.input = on_value(self.input, resolved.name)
+            return resolved.name
+        return WINDOW_TIME if tree.name.lower() == WINDOW_TIME and resolved == window_time(self.input) else None
+
+    def _selected(self) -> list[exp.Expr]:
+        """The select list without the bounds of windows, which are keys anyway."""
+        trees = [i.unalias() for i in self.items]
+        return [t for t in trees if not (isinstance(t, exp.Column) and t.name.lower() in BOUNDS)]
+
+    def _output(self, item: exp.Expr) -> tuple[str, exp.Expr]:
+        if isinstance(item, exp.Star):
+            raise fail(item, "SELECT * has no meaning over groups: name the keys and aggregates", self.terms.text)
+        tree = item.unalias()
+        wanted = item.alias or (item.name if isinstance(item, exp.Column) else "")
+        if self._is_call(tree):
+            column = self._call(tree, wanted)
+            return wanted or column.name, column
+        over = self._over_results(tree)
+        return wanted or (over.name if isinstance(over, exp.Column) else f"column{self.items.index(item)}"), over
+
+    def _is_call(self, tree: exp.Expr) -> bool:
+        inner = tree.this if isinstance(tree, (exp.Filter, exp.IgnoreNulls)) else tree
+        return self.terms.is_aggregate(inner)
+
+    def _over_results(self, tree: exp.Expr) -> exp.Expr:
+        """A copy in which aggregates and keys are columns of the aggregation's result."""
+
+        def replaced(node: exp.Expr) -> exp.Expr:
+            if self._is_call(node):
+                return self._call(node, "")
+            if isinstance(node, exp.Column) and self.instant is not None and node.name.lower() == self.instant.lower():
+                return column_like(WINDOW_START, node)
+            if isinstance(node, exp.Column) and node.name in self.aliases and node.name not in self.keys:
+                return self._over_results(self.aliases[node.name])
+            if isinstance(node, exp.Anonymous):
+                raise fail(
+                    node,
+                    f"unknown function {node.name!r}; aggregates are: {listing({*AGGREGATES, *self.terms.users})}; "
+                    "one of your own is made by wr.aggregate and given to wr.sql",
+                    self.terms.text,
+                )
+            for name, key in self.keys.items():
+                columns = isinstance(node, exp.Column) and isinstance(key, exp.Column)
+                if node == key or (columns and node.name.lower() == key.name.lower()):
+                    return column_like(name, node)
+            return node
+
+        tree = tree.copy().transform(replaced)
+        allowed = {*self.keys, *BOUNDS, *(c.name for c in self.calls.values())}
+        if self.clause is not None and (self.clause.args.get("late") or self.select.args.get(EMIT)):
+            allowed |= {VERSION, STATUS}
+        for column in tree.find_all(exp.Column):
+            if column.name not in allowed:
+                self._known(column, allowed)
+                raise fail(
+                    column,
+                    f"column {column.name!r} is neither grouped nor aggregated: add it to GROUP BY; there are: "
+                    f"{listing(allowed)}",
+                    self.terms.text,
+                )
+        return tree
+
+    def _known(self, column: exp.Column, results: set[str]) -> None:
+        """Refuse a column that exists nowhere; aliases and results can be meant as well as columns of the input."""
+        there = {*visible(self.input.schema), *results, *self.aliases} - {"@rows"}
+        if column.name.lower() not in {c.lower() for c in there}:
+            raise fail(column, f"unknown column {column.name!r}; there are: {listing(there)}", self.terms.text)
+
+    def _call(self, tree: exp.Expr, wanted: str) -> exp.Column:
+        """The column of an aggregate, which is computed once however often it is written."""
+        condition = tree.expression.this if isinstance(tree, exp.Filter) else None
+        whole, tree = tree, tree.this if isinstance(tree, (exp.Filter, exp.IgnoreNulls)) else tree
+        function = self.terms.function_name(tree)
+        if isinstance(whole, exp.IgnoreNulls) and function not in ("first", "last", None):
+            raise fail(whole, f"IGNORE NULLS fits first() and last(), not {named(tree)}()", self.terms.text)
+        if function is None:
+            known = {*FUNCTIONS.values(), *self.terms.users, "top_k", "heavy_hitters", "approx_heavy_hitters"}
+            raise fail(
+                tree,
+                f"aggregate {named(tree, self.terms.text)!r} has no operator yet; there are: {listing(known)}",
+                self.terms.text,
+            )
+        argument, parameters = self._arguments(tree)
+        if isinstance(argument, exp.Distinct):
+            if function not in DISTINCT or len(argument.expressions) != 1:
+                raise fail(tree, f"DISTINCT fits one argument of {listing(DISTINCT)}", self.terms.text)
+            function, argument = DISTINCT[function], argument.expressions[0]
+        if isinstance(argument, exp.Star) and (function != "count" or argument.args.get("except_")):
+            said = f"{written(argument, self.terms.text)} is no argument of {named(tree)}()"
+            raise fail(tree, said, self.terms.text)
+        if isinstance(argument, exp.Star) or (isinstance(argument, exp.Literal) and function == "count"):
+            argument = None
+        resolved = None if argument is None else self.terms.resolved(argument, self.input)
+        if condition is not None:
+            self.terms.no_aggregates(condition, "FILTER")
+            resolved = where(resolved, self.terms.resolved(condition, self.input))
+            parameters += (1,) if function in OF_ROWS else ()
+        key = f"{function}({'*' if resolved is None else resolved.sql('spark')}, {parameters})"
+        if key not in self.calls:
+            inner = [] if argument is None else [c.name for c in argument.find_all(exp.Column)]
+            name = wanted or "_".join([function, *dict.fromkeys(inner)])
+            taken = {c.name for c in self.calls.values()} | set(self.keys)
+            name = name if name not in taken else f"{name}_{len(self.calls)}"
+            user = self.terms.users.get(function)
+            self.calls[key] = AggregateCall(name, function, resolved, parameters, user)
+        return column_like(self.calls[key].name, whole)
+
+    def _arguments(self, tree: exp.Expr) -> tuple[exp.Expr | None, tuple[Parameter, ...]]:
+        """The argument of a call, and the numbers after it."""
+        text = self.terms.text
+        if isinstance(tree, exp.Count) and tree.expressions:
+            return self._counted(tree), ()
+        if isinstance(tree, exp.Anonymous):
+            given = list(tree.expressions)
+        else:
+            extra = [tree.args.get("quantile")] if tree.args.get("quantile") is not None else []
+            given = [tree.this, *extra]
+        if not given or given[0] is None:
+            raise fail(tree, f"{named(tree, text)}() needs an argument", text)
+        parameters = []
+        for parameter in given[1:]:
+            if not (isinstance(parameter, exp.Literal) and not parameter.is_string):
+                raise fail(tree, f"{named(tree, text)}() takes numbers after its argument", text)
+            parameters.append(number(parameter.name))
+        return given[0], tuple(parameters)
+
+    def _counted(self, tree: exp.Count) -> exp.Expr:
+        """count(a, b): the rows where none of them is NULL."""
+        if isinstance(tree.this, (exp.Distinct, exp.Star)):
+            raise fail(tree, "count() of several arguments is of plain expressions", self.terms.text)
+        values = [exp.Not(this=exp.Is(this=v.copy(), expression=exp.Null())) for v in (tree.this, *tree.expressions)]
+        return where(None, exp.and_(*values, copy=False))
+
+    def _arranged(
+        self, columns: list[tuple[str, exp.Expr]], listed: bool, versioned: bool
+    ) -> list[tuple[str, exp.Expr]]:
+        """As listed if the window's bounds are ``listed``; otherwise keys, window_start, window_end, the rest.
+
+        Results that come in versions always say which version they are.
+        """
+        if versioned:
+            columns = [*columns, *((c, exp.column(c)) for c in (VERSION, STATUS) if c not in dict(columns))]
+        names = [n for n, _ in columns]
+        if twice := [n for n in names if names.count(n) > 1]:
+            again = [i for i in self.items if twice[0] in (i.alias_or_name, i.unalias().name)]
+            message = f"output columns need different names; given twice: {listing(set(twice))}"
+            raise fail(again[-1], message, self.terms.text) if again else QueryError(message)
+        if self.clause is None or listed:
+            return columns
+        keys = [(n, e) for n, e in columns if isinstance(e, exp.Column) and e.name in self.keys]
+        rest = [c for c in columns if c not in keys]
+        return [*keys, *((b, exp.column(b)) for b in (WINDOW_START, WINDOW_END)), *rest]

@@ -1,0 +1,262 @@
+"""SQL to logical plans. What a query may say is what the Python API can build; both end in the same plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import sqlglot
+from sqlglot import exp
+
+from windrow.api.functions import UserFunction
+from windrow.api.promise import Promise
+from windrow.api.stream import UNNAMED, Source, Stream
+from windrow.errors import QueryError, listing
+from windrow.logical.checked import (
+    attribute,
+    distinct,
+    filtered,
+    ordered,
+    united,
+)
+from windrow.logical.expressions import dtype_of, fail, visible
+from windrow.logical.nodes import (
+    Node,
+    Project,
+    Scan,
+    Together,
+)
+from windrow.logical.reading import read
+from windrow.sql.consumed import check
+from windrow.sql.dialect import (
+    CLAUSE,
+    EMIT,
+    PUNCTUATED,
+    UNIONED,
+    PunctuatedBy,
+    WindowClause,
+    Windrow,
+)
+from windrow.sql.grouped import Grouped
+from windrow.sql.punctuated import declared, users
+from windrow.sql.scope import names, renamed, unqualified
+from windrow.sql.terms import Terms
+
+RESULTS = "PUNCTUATED BY says how a source makes promises; the results of"
+TWICE = "{!r} is in the query twice, and can make promises in one way only"
+
+
+def sql(query: str, *functions: UserFunction | Promise, **tables: Stream) -> Stream:
+    """A query in SQL over streams given by name.
+
+    ``functions`` are user-defined aggregates that it may call, and functions that make promises
+    (``wr.promise.function``), for PUNCTUATED BY.
+
+    >>> from windrow.api.stream import stream
+    >>> packets = stream([{"ts": 1, "ip": "a"}, {"ts": 2, "ip": "a"}], progress="ts")
+    >>> query = "SELECT ip, count(*) AS n FROM packets [RANGE 4, SLIDE 4, WA ts] GROUP BY ip"
+    >>> sql(query, packets=packets).collect().rows()
+    [('a', 0, 4, 2)]
+    """
+    if not isinstance(query, str):
+        raise QueryError(f"wr.sql takes a query as text, not {query!r}")
+    if odd := [f for f in functions if not isinstance(f, (UserFunction, Promise))]:
+        raise QueryError(f"{odd[0]!r} is neither wr.aggregate(..) nor wr.promise.function(..)")
+    named = {name: _named(table, name) for name, table in tables.items()}
+    aggregates = {f.name: f.definition for f in functions if isinstance(f, UserFunction)}
+    ways = users([f for f in functions if isinstance(f, Promise)])
+    node = _Planner(query, aggregates, named, ways).query(_parse(query))
+    sources: dict[str, Source] = {}
+    for table in named.values():
+        for name, source in table.sources.items():
+            if sources.setdefault(name, source) is not source:
+                raise QueryError(f"two different sources are called {name!r}: give each stream its own name=...")
+    used: dict[str, Scan] = {}
+    for scan in _scans(node):
+        if used.setdefault(scan.name, scan).source != scan.source:
+            raise QueryError(TWICE.format(scan.name))
+    return Stream(node, {name: source for name, source in sources.items() if name in used})
+
+
+def _named(table: Stream, name: str) -> Stream:
+    """A stream without a name of its own takes the table's."""
+    if not isinstance(table, Stream):
+        raise QueryError(f"{name}= must be a stream, not a {type(table).__name__}: {name}=wr.stream(data, progress=..)")
+    if isinstance(table.node, Scan) and table.node.name == UNNAMED:
+        return Stream(replace(table.node, name=name), {name: table.sources[UNNAMED]})
+    return table
+
+
+def _scans(node: Node) -> list[Scan]:
+    if isinstance(node, Scan):
+        return [node]
+    if isinstance(node, Together):
+        raise QueryError("queries that run together are results, not a stream to query: query their source")
+    inputs = node.inputs if hasattr(node, "inputs") else (node.input,)
+    return [scan for each in inputs for scan in _scans(each)]
+
+
+def _parse(query: str) -> exp.Expr:
+    statements = [s for s in read(lambda: sqlglot.parse(query, dialect=Windrow), query) if s is not None]
+    if len(statements) != 1:
+        raise QueryError(f"expected one query, found {len(statements)}")
+    tree: exp.Expr = statements[0]
+    check(tree, query)
+    return tree
+
+
+@dataclass
+class _Planner(Terms):
+    tables: Mapping[str, Stream] = field(default_factory=dict)
+    ways: Mapping[str, Promise] = field(default_factory=dict)
+    scanned: dict[str, Scan] = field(default_factory=dict)
+
+    def query(self, tree: exp.Expr) -> Node:
+        match tree:
+            case exp.Subquery():
+                return self._of_all(tree, self.query(tree.this))
+            case exp.Union():
+                members = [self.query(tree.this), self.query(tree.expression)]
+                with self.at(tree):
+                    both = united(members)
+                    return self._of_all(tree, distinct(both) if tree.args.get("distinct") else both)
+            case exp.Select():
+                return self._select(tree)
+        if isinstance(tree, exp.SetOperation):
+            raise fail(tree, f"{tree.key.upper()} of queries is not supported: UNION and UNION ALL are", self.text)
+        raise fail(tree, "expected a query: SELECT .. FROM ..", self.text)
+
+    def _of_all(self, tree: exp.Expr, node: Node) -> Node:
+        """What follows a union, or a query in parentheses, is about all of its rows."""
+        if (limit := tree.args.get("limit")) is not None:
+            raise fail(limit, "LIMIT over a union or a query in parentheses is not supported", self.text)
+        order = tree.args.get("order")
+        if order is None:
+            return node
+        unqualified(tree, set(), node.schema, self.text)
+        columns = [(c, exp.column(c)) for c in visible(node.schema)]
+        return ordered(node, tuple(self.ordered(o, node, columns) for o in order.expressions), self.text)
+
+    # -- FROM ----------------------------------------------------------------------------------------------------
+    def _from(self, select: exp.Select) -> tuple[Node, WindowClause | None]:
+        found = select.args.get("from_")
+        if found is None:
+            raise fail(select, f"the query has no FROM; there are the tables: {listing(self.tables)}", self.text)
+        tree = found.this
+        trees = [tree, *(tree.args.get(UNIONED) or [])]
+        clauses = [c for t in trees if (c := t.args.get(CLAUSE)) is not None]
+        members = [self._table(t) for t in trees]
+        with self.at(tree):
+            return united(members), clauses[-1] if clauses else None
+
+    def _table(self, tree: exp.Expr, way: PunctuatedBy | None = None) -> Node:
+        """``way``: what is said after the parentheses around a table is about each table inside."""
+        own = tree.args.get(PUNCTUATED)
+        if own is not None and way is not None:
+            raise fail(way, f"PUNCTUATED BY is given twice, here and for what is inside: {own.this.name}()", self.text)
+        return renamed(tree, self._rows(tree, own or way), self.text)
+
+    def _rows(self, tree: exp.Expr, way: PunctuatedBy | None) -> Node:
+        if isinstance(tree, (exp.Subquery, exp.Paren)):
+            if isinstance(tree.this, (exp.Table, exp.Paren)):  # tables in parentheses, as in FROM (a UNION b)
+                inside = [tree.this, *(tree.this.args.get(UNIONED) or [])]
+                if clauses := [c for t in inside if (c := t.args.get(CLAUSE)) is not None]:
+                    raise fail(clauses[0], "the window of tables in parentheses stands after them", self.text)
+                return united([self._table(t, way) for t in inside])
+            if way is not None:
+                raise fail(way, f"{RESULTS} a query progress as its sources do: say it there", self.text)
+            return self.query(tree.this)
+        if not isinstance(tree, exp.Table) or not isinstance(tree.this, exp.Identifier):
+            raise fail(tree, "expected a table or a query after FROM", self.text)
+        name = ".".join(p.name for p in tree.parts)
+        if name not in self.tables:
+            alike = [t for t in self.tables if t.lower() == name.lower()]
+            if len(alike) != 1:
+                place = exp.Tuple(expressions=[p.copy() for p in tree.parts])
+                raise fail(place, f"unknown table {name!r}; there are: {listing(self.tables)}", self.text)
+            name = alike[0]
+        node = self.tables[name].node
+        return self._punctuated(tree, node, way) if isinstance(node, Scan) or way is not None else node
+
+    def _punctuated(self, tree: exp.Expr, node: Node, way: PunctuatedBy | None) -> Node:
+        if not isinstance(node, Scan):
+            assert way is not None
+            raise fail(
+                way,
+                f"{RESULTS} a query, as {tree.name!r} is, progress as its sources do: say it there, "
+                "wr.stream(.., punctuation=..)",
+                self.text,
+            )
+        scan = node if way is None else declared(node, way, self.ways, self.text)
+        if self.scanned.setdefault(scan.name, scan).source != scan.source:
+            raise fail(
+                way or tree, f"{scan.name!r} is in the query twice: it makes promises in one way only", self.text
+            )
+        return scan
+
+    # -- SELECT --------------------------------------------------------------------------------------------------
+    def _select(self, select: exp.Select) -> Node:
+        node, table_clause = self._from(select)
+        unqualified(select, names(select.args["from_"].this), node.schema, self.text)
+        items = [i for i in select.expressions if not isinstance(i, WindowClause)]
+        own = [i for i in select.expressions if isinstance(i, WindowClause)]
+        if own and table_clause is not None:
+            raise fail(own[0], "the window is given twice: after the table and after the select list", self.text)
+        clause = own[0] if own else table_clause
+        if (where := select.args.get("where")) is not None:
+            self.no_aggregates(where.this, "WHERE")
+            node = filtered(node, self.resolved(where.this, node), self.text)
+        if clause is None and not self._groups_by_progress(select, node):
+            with self.at(select):
+                return self._plain(select, items, node)
+        with self.at(clause or select):
+            return Grouped(self, select, items, clause, node).plan()
+
+    def _groups_by_progress(self, select: exp.Select, node: Node) -> bool:
+        """GROUP BY the progressing attribute closes by itself: each value is a window of length one."""
+        group = select.args.get("group")
+        aliases = {i.alias: i.this for i in select.expressions if isinstance(i, exp.Alias)}
+        for tree in group.expressions if group is not None and node.progress is not None else ():
+            if isinstance(tree, exp.Literal) and tree.is_int and 0 < int(tree.name) <= len(select.expressions):
+                tree = select.expressions[int(tree.name) - 1].unalias()
+            tree = aliases.get(tree.name, tree) if isinstance(tree, exp.Column) else tree
+            if isinstance(tree, exp.Column) and attribute(node, tree.name) is not None:
+                return True
+        return False
+
+    def _plain(self, select: exp.Select, items: list[exp.Expr], node: Node) -> Node:
+        grouping = [t for p in ("group", "having") if (t := select.args.get(p)) is not None]
+        endless = "a stream without one has no end to order or to wait for"
+        parts = (
+            ("limit", "LIMIT", endless),
+            (EMIT, "EMIT EARLY", endless),
+            ("hint", "a hint", "it says how that runs"),
+        )
+        for part, name, why in parts:
+            if (tree := select.args.get(part)) is not None:
+                raise fail(tree, f"{name} needs a window: {why}", self.text)
+        for tree in [*items, *grouping]:
+            if isinstance(tree, (exp.Group, exp.Having)) or self.aggregates(tree):
+                raise fail(
+                    tree,
+                    "an aggregate over a stream needs a window, or it would never end: add [RANGE .., SLIDE .., "
+                    f"WA {node.progress}] after the table",
+                    self.text,
+                )
+        columns: list[tuple[str, exp.Expr]] = []
+        for item in items:
+            if isinstance(item, exp.Star):
+                found = self.starred(item, node)
+            else:
+                tree = self.resolved(item.unalias(), node)
+                dtype_of(tree, node.schema, self.text)
+                found = [(item.alias_or_name or f"column{len(columns)}", tree)]
+            if twice := [n for n, _ in found if n in dict(columns)]:
+                raise fail(item, f"output columns need different names; given twice: {listing(twice)}", self.text)
+            columns += found
+        unchanged = [(c, exp.column(c)) for c in visible(node.schema)]
+        result = self.distinct(select, node if columns == unchanged else Project(node, tuple(columns)))
+        order = select.args.get("order")
+        if order is None:
+            return result
+        return ordered(result, tuple(self.ordered(o, result, columns) for o in order.expressions), self.text)

@@ -1,0 +1,108 @@
+"""Queries with words left out, doubled, exchanged or replaced: only our errors come out, with the place (issue 11)."""
+
+import random
+
+import pytest
+
+import windrow as wr
+from windrow.sql.dialect import Windrow
+
+ROWS = [{"t": t, "k": "ab"[t % 2], "x": t, "n": t} for t in range(20)]
+QUERIES = [
+    "SELECT t, x FROM s WHERE x > 1",
+    "SELECT k, sum(x) AS total FROM s [TUMBLING 10, WA t] WHERE x > 1 GROUP BY k HAVING total > 3",
+    "SELECT k, count(*) AS c FROM s AS z [RANGE 6, SLIDE 3] GROUP BY k ORDER BY c DESC LIMIT 2",
+    "SELECT t FROM (s UNION o) UNION ALL SELECT t FROM s ORDER BY t",
+    "SELECT /*+ USING(paned) */ k, sum(x) AS a, count(DISTINCT n) AS b FROM s PUNCTUATED BY slack(3) "
+    "[RANGE 10, SLIDE 5, WA t, ORIGIN 3, LATE REVISE FOR 10] WHERE x BETWEEN 1 AND 15 GROUP BY k EMIT EARLY EVERY 5",
+    "SELECT max(c) AS m FROM (SELECT k, count(*) AS c FROM s [TUMBLING 2] GROUP BY k) [TUMBLING 10]",
+    "SELECT t, upper(k) || 'O''B' AS u, CASE WHEN x > 3 THEN 1 ELSE x % 3 END y FROM s WHERE k LIKE 'a%' OR x IN (1)",
+    "SELECT DISTINCT t DIV 10 AS ten, k FROM s ORDER BY ten",
+    "SELECT count(*) FILTER (WHERE x > 3) AS c, quantile(x, 0.5) AS q, first(x) AS f "
+    "FROM s [RANGE 5, RATTR t, SLIDE 2 ROWS, SATTR rank(t), PA k]",
+    "SELECT a, CAST(c AS DOUBLE) / 2 AS y, substring(b, 1, 2) AS z FROM s AS q(a, b, c, d)",
+    "SELECT k, avg(x) AS a FROM s [SESSION 3, LATE SIDE] GROUP BY 1 HAVING a > 1",
+]
+WORDS = [
+    "'",
+    '"',
+    "`",
+    "''",
+    "--",
+    "/*",
+    "*/",
+    "[",
+    "]",
+    "(",
+    ")",
+    ",",
+    ",,",
+    ";",
+    ".",
+    "::",
+    "=>",
+    "0",
+    "-1",
+    "1.5",
+    "1e999",
+    "99999999999999999999",
+    "NULL",
+    "TRUE",
+    "ALL",
+    "ROWS",
+    "SECONDS",
+    "AS",
+    "OF",
+    "WITH",
+    "ROLLUP",
+    "OVER",
+    "DISTINCT",
+    "window_start",
+    "`@rows`",
+    "count(*)",
+    "s.*",
+    "nope.k",
+    "é",
+    "'x",
+]
+
+
+def mutated(query, draw):
+    words = [query[t.start : t.end + 1] for t in Windrow().tokenize(query)]
+    for _ in range(draw.choice([1, 1, 1, 2, 3])):
+        at, other = draw.randrange(len(words)), draw.randrange(len(words))
+        match draw.choice(["leave out", "double", "add", "replace", "exchange"]):
+            case "leave out" if len(words) > 1:
+                del words[at]
+            case "double":
+                words.insert(at, words[at])
+            case "add":
+                words.insert(at, draw.choice(WORDS))
+            case "replace":
+                words[at] = draw.choice(WORDS)
+            case _:
+                words[at], words[other] = words[other], words[at]
+    return " ".join(words)
+
+
+def said_of(query, tables):
+    """What is said against a query, if anything is."""
+    try:
+        found = wr.sql(query, **tables)
+        found.explain()
+        found.collect()
+    except Exception as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_only_our_errors_come_out_of_odd_queries(query):
+    tables = {n: wr.stream(ROWS, progress="t", row_num="n", name=n) for n in ("s", "o")}
+    assert said_of(query, tables) is None
+    draw = random.Random(query)
+    for text in (mutated(query, draw) for _ in range(60)):
+        error = said_of(text, tables)
+        assert error is None or isinstance(error, wr.WindrowError), f"{error!r}: {text}"
+        assert not isinstance(error, wr.InternalError), text
+        assert "<class" not in str(error), text
