@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from windrow.api.stream import Stream
 from windrow.errors import QueryError
-from windrow.logical.nodes import Filter, Node, Project, Top, WindowAggregate, arrival
+from windrow.logical.nodes import Filter, Node, Project, Top, WindowAggregate
 from windrow.spec.names import WINDOW_END, WINDOW_START
 from windrow.testing.oracle import oracle
 from windrow.testing.replay import latest
@@ -61,7 +61,7 @@ def _window(node: Node) -> WindowAggregate:
 
 def _rows(node: WindowAggregate, given: Stream, keys: list[str]) -> pl.DataFrame:
     """The place of each row on the line, and its keys."""
-    number = arrival(node.input)[-1] if node.by_rows else node.attribute
+    number = node.input.arrival[-1] if node.by_rows else node.attribute
     columns = (*node.keys, (AT, exp.cast(exp.column(number), "BIGINT")))
     placed = oracle(replace(given, node=Project(node.input, columns))).drop_nulls(AT)
     if isinstance(node.window, Partitioned):

@@ -10,6 +10,7 @@ from windrow.errors import ResultError
 from windrow.logical.nodes import (
     Apply,
     Filter,
+    Join,
     Node,
     Project,
     Scan,
@@ -37,7 +38,7 @@ def end_of(node: Node, given: Given) -> int | None:
             attribute = node.source.row_num[-1] if given.by_rows else node.progress
             reached = [row[attribute] for row in given.rows_of(node, given)]
             return max(reached) + given.by_rows if reached else None
-        case Union():
+        case Union() | Join():
             return _furthest(end_of(each, given) for each in node.inputs)
         case WindowAggregate():
             return _end_of_results(node, given)
@@ -46,7 +47,8 @@ def end_of(node: Node, given: Given) -> int | None:
             return _furthest(_along(way, end, given.by_rows) for way in (node.yes, node.no))
         case Together():
             return None
-    return _moved(node, end_of(node.input, given), given.by_rows)
+    (before,) = node.inputs
+    return _moved(node, end_of(before, given), given.by_rows)
 
 
 def _furthest(ends: Any) -> int | None:
@@ -69,7 +71,7 @@ def _moved(node: Node, end: int | None, by_rows: bool) -> int | None:
         return end
     before = node.input
     if isinstance(node, Project) and node.on is not None:
-        return end + before.times[node.on]
+        return end + before.times[node.on].lead
     assert before.progress is not None
     row = {before.progress: end + before.lead}
     if isinstance(node, Apply) and node.moves:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from sqlglot import exp
 
+from windrow.errors import PlanError
 from windrow.logical.nodes import (
     Apply,
     Distinct,
     Filter,
+    Join,
     Node,
     Ordered,
     Project,
@@ -27,7 +30,7 @@ from windrow.spec.names import BRANCH, STATUS, VERSION, WINDOW_END, WINDOW_START
 from windrow.testing.mismatch import Mismatch
 from windrow.testing.oracle.admission import admitted, too_far
 from windrow.testing.oracle.ends import end_of
-from windrow.testing.oracle.expressions.cells import Cell
+from windrow.testing.oracle.expressions.cells import Cell, alike
 from windrow.testing.oracle.expressions.evaluate import evaluate
 from windrow.testing.oracle.given import Given
 from windrow.testing.oracle.values import Row, frame_of, in_python, key, order, values_of
@@ -105,6 +108,9 @@ def _rows_of(node: Node, given: Given) -> Iterable[Row]:
             return _top(node, given)
         case Together():
             return _together(node, given)
+        case Join():
+            return _joined(node, given)
+    raise PlanError(f"{type(node).__name__} has no definition here")
 
 
 def _scanned(node: Scan, given: Given) -> list[Row]:
@@ -167,6 +173,24 @@ def _split(node: Split, given: Given) -> Iterable[Row]:
     rows = rows_of(node.input, given)
     for way, truth in ((node.yes, True), (node.no, False)):
         yield from rows_of(way, given.branching([row for row in rows if (test.of(row) is True) is truth]))
+
+
+def _joined(node: Join, given: Given) -> Iterable[Row]:
+    """All pairs: near enough, equal in the keys, and where the condition is true. NULL is equal to nothing."""
+    keys = [alike(evaluate(a, node.left.schema), evaluate(b, node.right.schema)) for a, b in node.on]
+    where = evaluate(node.where, node.schema) if node.where is not None else None
+    times = [side.progress or "" for side in node.inputs]
+    for pair in product(*(rows_of(side, given) for side in node.inputs)):
+        left, right = pair
+        equal = all(_equal(a.of(left), b.of(right)) for a, b in keys)
+        found = {name: pair[side][column] for name, side, column in node.columns}
+        near = node.low <= right[times[1]] - left[times[0]] <= node.high
+        if near and equal and (where is None or where.of(found)):
+            yield found
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return a is not None and b is not None and order(a) == order(b)
 
 
 def _in_order(rows: Sequence[Row], by: Iterable[tuple[exp.Expr, bool]], node: Node) -> list[Row]:

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from windrow.errors import ResultError
-from windrow.logical.nodes import AggregateCall, WindowAggregate, arrival
+from windrow.logical.nodes import AggregateCall, WindowAggregate
 from windrow.spec.names import WINDOW_END, WINDOW_START
 from windrow.testing.oracle.clock import first_shown, shown
 from windrow.testing.oracle.expressions.arithmetic import fitting
@@ -26,7 +26,7 @@ Group = tuple[Bounds, tuple[Any, ...], list[Row]]
 def needed(node: WindowAggregate) -> tuple[str, ...]:
     """The columns of a source without which a row is in no window."""
     by_number = isinstance(node.window, SlideByTuple) and node.window.by == "row_num"
-    return arrival(node.input) if by_number else ()
+    return node.input.arrival if by_number else ()
 
 
 def window_rows(node: WindowAggregate, rows: list[Row], end: int | None, bad: Counter[str]) -> Iterator[Row]:
@@ -63,7 +63,7 @@ def _prepared(node: WindowAggregate, rows: list[Row], bad: Counter[str]) -> Iter
     schema, zone = node.input.schema, node.options.zone
     keys = {name: evaluate(tree, schema) for name, tree in node.keys}
     arguments = {c: evaluate(c.argument, schema) for c in node.calls if c.argument is not None}
-    numbered = arrival(node.input)
+    numbered = node.input.arrival
     for row in rows:
         at = row[node.attribute] - (0 if node.by_rows else node.input.lead)
         found = {AT: at if zone is None else shown(at, zone), NUMBER: row[numbered[-1]] if numbered else 0}
@@ -115,7 +115,7 @@ def grouped(rows: list[Row], names: list[str]) -> list[list[Row]]:
 
 def _number(node: WindowAggregate, row: Row, position: int) -> int:
     by_number = node.by_rows or (isinstance(node.window, SlideByTuple) and node.window.by == "row_num")
-    return int(row[NUMBER]) if by_number and arrival(node.input) else position
+    return int(row[NUMBER]) if by_number and node.input.arrival else position
 
 
 def _ids(node: WindowAggregate, tuples: list[Tuple], end: int | None) -> list[Hashable]:

@@ -10,6 +10,7 @@ import polars as pl
 
 from windrow.errors import ResultError
 from windrow.testing.oracle.expressions import kinds, texts
+from windrow.testing.oracle.values import plain
 
 SECOND, DAY = texts.SECOND, texts.DAY
 LEAST, MOST = -(2**63), 2**63 - 1
@@ -45,21 +46,23 @@ def _read(value: str, target: pl.DataType) -> Any:
     if kinds.text(target):
         return value
     found = texts.read(value, target)
-    return _number(found, target) if found is not None and target.is_integer() else found
+    if found is None or not (target.is_integer() or kinds.instant(target)):
+        return found
+    return _number(found, plain(target))
 
 
-def _instant(value: int, source: pl.DataType, target: pl.DataType) -> int:
+def _instant(value: int, source: pl.DataType, target: pl.DataType) -> int | None:
     if kinds.stamp(source) and kinds.stamp(target):
         return value
-    return value * DAY if kinds.stamp(target) else value // DAY
+    micros = value * DAY
+    return (micros if LEAST <= micros <= MOST else None) if kinds.stamp(target) else value // DAY
 
 
 def _seconds(value: Any) -> int | None:
     """The instant so many seconds after 1970. From integers time ends where 64 bits do; a double must fit."""
     if isinstance(value, int):
-        return max(LEAST, min(MOST, value * SECOND)) if abs(value) <= MOST // SECOND else LEAST if value < 0 else MOST
-    micros = value * SECOND
-    return _within(micros, LEAST, MOST)
+        return value * SECOND if abs(value) <= MOST // SECOND else LEAST if value < 0 else MOST
+    return _within(value * SECOND, LEAST, MOST)
 
 
 def _within(value: float, least: int, most: int) -> int | None:

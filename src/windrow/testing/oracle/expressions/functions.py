@@ -9,6 +9,7 @@ import polars as pl
 
 from windrow.errors import QueryError
 from windrow.testing.oracle.expressions import kinds, texts
+from windrow.testing.oracle.expressions.arithmetic import fitting
 from windrow.testing.oracle.expressions.cells import Cell, computed, converted
 from windrow.testing.oracle.expressions.kinds import BIGINT, BOOLEAN, DATE, INT, STRING, TIMESTAMP
 
@@ -68,18 +69,18 @@ def trimmed(cell: Cell, characters: Cell, where: str) -> Cell:
 
 
 def like(cell: Cell, pattern: str, ignore_case: bool) -> Cell:
-    """``%`` is any text, ``_`` any character, and a backslash makes them ordinary."""
-    parts = re.findall(r"\\.|.", pattern, re.DOTALL)
+    """``%`` is any text, ``_`` any character, and a backslash makes them ordinary. ILIKE compares lower case."""
+    parts = re.findall(r"\\.|.", pattern.lower() if ignore_case else pattern, re.DOTALL)
     wild = {"%": ".*", "_": "."}
-    regex = re.compile("".join(wild.get(p) or re.escape(p[-1]) for p in parts), re.DOTALL | re.IGNORECASE * ignore_case)
-    return computed(BOOLEAN, lambda text: regex.fullmatch(text) is not None, as_text(cell))
+    regex = re.compile("".join(wild.get(p) or re.escape(p[-1]) for p in parts), re.DOTALL)
+    return computed(BOOLEAN, lambda s: bool(regex.fullmatch(s.lower() if ignore_case else s)), as_text(cell))
 
 
 # -- time ------------------------------------------------------------------------------------------------------------
 def truncated(cell: Cell, size: int) -> Cell:
     """date_trunc: weeks begin on Mondays."""
     origin = MONDAY if size == UNITS["week"] else 0
-    return computed(TIMESTAMP, lambda t: (t - origin) // size * size + origin, converted(cell, TIMESTAMP))
+    return computed(TIMESTAMP, lambda t: fitting((t - origin) // size * size + origin), converted(cell, TIMESTAMP))
 
 
 def field(cell: Cell, name: str) -> Cell:

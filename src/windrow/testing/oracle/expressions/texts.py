@@ -55,7 +55,8 @@ def _float(text: str, dtype: pl.DataType) -> float | None:
 def single(value: Any) -> float:
     """The nearest number of 32 bits."""
     with np.errstate(over="ignore"):
-        return float(np.float32(value))
+        whole = isinstance(value, int) and abs(value) < 2**63
+        return float(np.int64(value).astype(np.float32) if whole else np.float32(value))
 
 
 def days_of(year: int, month: int, day: int) -> int | None:
@@ -115,7 +116,8 @@ def write(value: Any, dtype: pl.DataType) -> str:
     if dtype.is_float():
         return _written_float(value, dtype)
     if dtype == pl.Date:
-        return "{:04}-{:02}-{:02}".format(*calendar(value))
+        year, month, day = calendar(value)
+        return f"{'+' if year > 9999 else '-' if year < 0 else ''}{abs(year):04}-{month:02}-{day:02}"
     if kinds.stamp(dtype):
         days, rest = divmod(value, DAY)
         clock = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=rest)).strftime("%H:%M:%S.%f")
