@@ -8,7 +8,6 @@ from windrow._threads import limit_in_workers
 limit_in_workers()
 
 from windrow.api import promise  # noqa: E402
-from windrow.api.folders import read_arrow, read_parquet  # noqa: E402
 from windrow.api.functions import (  # noqa: E402
     aggregate,
     approx_count_distinct,
@@ -35,7 +34,12 @@ from windrow.api.functions import (  # noqa: E402
     var,
     var_pop,
 )
-from windrow.api.stream import Stream, stream  # noqa: E402
+from windrow.api.sources import (  # noqa: E402
+    read_arrow,
+    read_parquet,
+    stream,
+)
+from windrow.api.stream import Stream  # noqa: E402
 from windrow.api.together import together  # noqa: E402
 from windrow.errors import (  # noqa: E402
     CheckpointError,

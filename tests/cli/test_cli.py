@@ -9,7 +9,7 @@ from pyspark.errors import StreamingQueryException
 from typer.testing import CliRunner
 
 from windrow.api import promise
-from windrow.api.stream import stream
+from windrow.api.sources import stream
 from windrow.cli import app, doctor
 from windrow.cli.run import _finish as finish
 from windrow.cli.run import reason

@@ -50,7 +50,7 @@ def rows(behind: int) -> Promise:
 
     In which order rows came, ``row_num=`` says on Spark; in process it is the order in which they are pushed.
 
-    >>> from windrow.api.stream import stream
+    >>> from windrow.api.sources import stream
     >>> from windrow.api.functions import count
     >>> late = stream([{"t": 1}, {"t": 3}, {"t": 2}, {"t": 5}], progress="t", punctuation=rows(1), name="s")
     >>> run = late.window(range=2).agg(n=count()).run()
@@ -76,7 +76,7 @@ def partitions(column: str, count: int, slack: Length = 0) -> Promise:
     group by ``column``, and whatever else, close the windows of a partition as far as that one is: a key that is quiet
     closes when its source has progressed, also while other sources are silent.
 
-    >>> from windrow.api.stream import stream
+    >>> from windrow.api.sources import stream
     >>> from windrow.api.functions import count
     >>> s = stream([{"t": 0, "p": 1, "k": "x"}], "t", punctuation=partitions("p", 2), name="s")
     >>> run = s.window(5).group_by("p", "k").agg(n=count()).run()

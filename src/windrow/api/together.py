@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from windrow.api.stream import Stream, in_order
+from windrow.api.query import in_order
+from windrow.api.stream import Stream
 from windrow.errors import QueryError
 from windrow.logical.nodes import Together as TogetherNode
 

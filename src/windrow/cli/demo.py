@@ -16,7 +16,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from windrow.api.stream import Stream, stream
+from windrow.api.sources import stream
+from windrow.api.stream import Stream
 from windrow.cli.progress import Totals, end_line
 from windrow.errors import DataError
 from windrow.hosts.spark.start import start as begin

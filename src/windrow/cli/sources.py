@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from windrow.api.columns import columns
-from windrow.api.folders import read_arrow, read_parquet
 from windrow.api.promise import Promise
-from windrow.api.stream import Stream, stream
+from windrow.api.sources import read_arrow, read_parquet, stream
+from windrow.api.stream import Stream
 from windrow.errors import DataError, QueryError, listing
 from windrow.sql.punctuated import way
 from windrow.sql.select import sql
@@ -126,8 +126,8 @@ def _owned(value: str) -> tuple[str | None, str]:
     return (owner, rest) if equals and "(" not in owner else (None, value)
 
 
-def query(text: str, sources: list[str], options: Options, spark: SparkSession, max_files: int) -> Stream:
-    """The query over streaming file sources."""
+def query(text: str, sources: list[str], options: Options, spark: SparkSession | None, max_files: int) -> Stream:
+    """The query over streaming file sources. Formats that Windrow reads itself need no session."""
     tables: dict[str, Stream] = {}
     names = {parts(given)[0] for given in sources}
     for option, values in (("--punctuation", options.punctuation), ("--schema", options.schema)):
@@ -158,20 +158,22 @@ def parts(given: str) -> tuple[str, str, str]:
     return name, kind, path
 
 
-def reader(spark: SparkSession, kind: str, path: str, max_files: int, schema: str | None = None) -> DataFrame:
+def reader(spark: SparkSession | None, kind: str, path: str, max_files: int, schema: str | None = None) -> DataFrame:
     """A stream over a folder of files by Spark's own reader, with the schema given, or that of the files there."""
     if schema is not None:
         columns(schema)  # says what is wrong with it; Spark reads it by itself
         if "://" not in path and not Path(path).exists():
             raise DataError(f"there is no folder {path}: Spark's own reader of {kind} files needs it, so make it first")
     types = _types_there(spark, kind, path) if schema is None else schema
+    assert spark is not None
     options = {"header": "true", "maxFilesPerTrigger": str(max_files)}
     return spark.readStream.schema(types).options(**options).format(kind).load(path)
 
 
-def _types_there(spark: SparkSession, kind: str, path: str) -> StructType:
+def _types_there(spark: SparkSession | None, kind: str, path: str) -> StructType:
     if "://" not in path and (not Path(path).exists() or not any(Path(path).rglob(f"*.{kind}*"))):
         raise DataError(f"{path} has no {kind} files to take the schema from: put at least one there, or say --schema")
+    assert spark is not None
     return spark.read.option("header", "true").option("inferSchema", "true").format(kind).load(path).schema
 
 
@@ -190,6 +192,16 @@ def spark_session(shards: int | None = None) -> Iterator[SparkSession]:
     finally:
         if before is None:
             spark.stop()
+
+
+@contextmanager
+def session_if_needed(sources: list[str]) -> Iterator[SparkSession | None]:
+    """A session if Spark has to read one of the sources; no JVM is started for the formats that Windrow reads itself."""
+    if all(parts(given)[1] in OURS for given in sources):
+        yield None
+        return
+    with spark_session() as spark:
+        yield spark
 
 
 def log_file() -> Path:

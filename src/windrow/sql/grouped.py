@@ -9,7 +9,6 @@ from sqlglot import exp
 from windrow.aggregates import FUNCTIONS as AGGREGATES
 from windrow.aggregates.functions import Parameter
 from windrow.api.functions import number
-from windrow.api.hints import hints
 from windrow.errors import QueryError, listing
 from windrow.logical.checked import (
     aggregated,
@@ -35,6 +34,7 @@ from windrow.spec.options import PLAIN
 from windrow.sql.clause import options, over, shape
 from windrow.sql.clause import parts as clause_parts
 from windrow.sql.dialect import EMIT, WindowClause
+from windrow.sql.hints import hints
 from windrow.sql.terms import (
     DISTINCT,
     FUNCTIONS,

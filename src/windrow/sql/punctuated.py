@@ -76,7 +76,7 @@ def _declared(scan: Scan, tree: PunctuatedBy, own: Ways, sql: str) -> Scan:
 def way(text: str) -> Promise:
     """A way to make promises from a text of its own.
 
-    >>> from windrow.api.stream import stream
+    >>> from windrow.api.sources import stream
     >>> stream([{"t": 1, "p": 7}], progress="t", punctuation=way("partitions(p, 8, slack => 2)")).node.source.rule
     BySource(column='p', slack=2, count=8)
     """

@@ -10,7 +10,9 @@ from sqlglot import exp
 
 from windrow.api.functions import UserFunction
 from windrow.api.promise import Promise
-from windrow.api.stream import UNNAMED, Source, Stream
+from windrow.api.query import merged
+from windrow.api.sources import UNNAMED
+from windrow.api.stream import Stream
 from windrow.errors import QueryError, listing
 from windrow.logical.checked import (
     attribute,
@@ -52,7 +54,7 @@ def sql(query: str, *functions: UserFunction | Promise, **tables: Stream) -> Str
     ``functions`` are user-defined aggregates that it may call, and functions that make promises
     (``wr.promise.function``), for PUNCTUATED BY.
 
-    >>> from windrow.api.stream import stream
+    >>> from windrow.api.sources import stream
     >>> packets = stream([{"ts": 1, "ip": "a"}, {"ts": 2, "ip": "a"}], progress="ts")
     >>> query = "SELECT ip, count(*) AS n FROM packets [RANGE 4, SLIDE 4, WA ts] GROUP BY ip"
     >>> sql(query, packets=packets).collect().rows()
@@ -66,11 +68,7 @@ def sql(query: str, *functions: UserFunction | Promise, **tables: Stream) -> Str
     aggregates = {f.name: f.definition for f in functions if isinstance(f, UserFunction)}
     ways = users([f for f in functions if isinstance(f, Promise)])
     node = _Planner(query, aggregates, named, ways).query(_parse(query))
-    sources: dict[str, Source] = {}
-    for table in named.values():
-        for name, source in table.sources.items():
-            if sources.setdefault(name, source) is not source:
-                raise QueryError(f"two different sources are called {name!r}: give each stream its own name=...")
+    sources = merged(named.values())
     used: dict[str, Scan] = {}
     for scan in _scans(node):
         if used.setdefault(scan.name, scan).source != scan.source:
