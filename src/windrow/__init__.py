@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from windrow.hosts.spark.session import session
     from windrow.hosts.spark.start import start
 
-# What only Spark needs is imported when it is asked for: PySpark takes a quarter of the time of everything else.
+# What only Spark needs is imported on first use: PySpark takes a quarter of the time of everything else.
 _ON_SPARK = {
     "check_checkpoint": ("checkpoint", "check"),
     "late_rows": ("compile", "late_rows"),

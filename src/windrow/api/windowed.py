@@ -51,7 +51,7 @@ class Windowed:
     def late(self, policy: str, *, generous: bool = False, keep: Length | None = None) -> Windowed:
         """What happens to late rows: "drop", "error", "side", or "revise" for as long as ``keep`` after the window.
 
-        ``generous``: a late row still counts in those of its windows that are open.
+        ``generous``: a late row still counts in its windows that are open.
         """
         held = None if keep is None else self._length(keep, "keep")
         flag(generous, "generous")
@@ -63,11 +63,11 @@ class Windowed:
         return replace(self, options=replace(self.options, early=self._length(every, "every")))
 
     def with_empty(self) -> Windowed:
-        """A result for every window of a group from its first one on, also where it has no rows."""
+        """A result for every window of a group from its first one on, even if it has no rows."""
         return replace(self, options=replace(self.options, empty=True))
 
     def without_partial(self) -> Windowed:
-        """No results of windows that begin before the origin, or the first row."""
+        """No results for windows that begin before the origin, or before the first row."""
         return replace(self, options=replace(self.options, partial=False))
 
     def _length(self, given: Length, what: str) -> int:

@@ -10,13 +10,13 @@ from windrow.errors import QueryError, listing
 from windrow.logical.expressions import Schema, dotted, fail, visible
 from windrow.logical.nodes import Node, Project
 from windrow.logical.reading import written
-from windrow.sql.dialect import UNIONED, WindowClause
+from windrow.sql.trees import UNIONED, WindowClause
 
 
 def names(tree: exp.Expr) -> set[str]:
-    """What the rows of a FROM can be called: the name of the only table, or the alias of whatever stands there.
+    """The names that qualify the columns of a FROM: that of the only table, or its alias.
 
-    The members of ``FROM a UNION b`` have no name in common.
+    The members of ``FROM a UNION b`` have no common name.
     """
     members = tree.args.get(UNIONED)
     if tree.alias and (not members or tree.args["alias"].meta.get("whole")):
@@ -38,16 +38,16 @@ def renamed(tree: exp.Expr, node: Node, sql: str) -> Node:
     if tree.args.get(UNIONED) and alias.meta.get("whole"):
         raise fail(given[0], "an alias of united tables cannot name columns: rename them in a query", sql)
     if odd := [c for c in given if not isinstance(c, exp.Identifier)]:
-        raise fail(odd[0], "an alias gives a name to each column, and nothing else", sql)
+        raise fail(odd[0], "an alias takes only names for the columns", sql)
     if len(new) != len(old):
-        raise fail(alias, f"{len(new)} names for {len(old)} columns, which are: {', '.join(old)}", sql)
+        raise fail(alias, f"{len(new)} names for {len(old)} columns: {', '.join(old)}", sql)
     if twice := [c for c in given if new.count(c.name) > 1]:
         raise fail(twice[-1], f"columns need different names; given twice: {twice[-1].name}", sql)
     return Project(node, tuple((n, exp.column(o)) for o, n in zip(old, new, strict=True)))
 
 
 def unqualified(select: exp.Expr, known: set[str], schema: Schema, sql: str) -> None:
-    """Take the names of tables off the columns of a SELECT, where they are right."""
+    """Check the table names before the columns of a SELECT, and remove them."""
     for column in list(_columns(select)):
         parts = [p.name for p in column.parts[:-1]]
         if not parts:
@@ -56,7 +56,7 @@ def unqualified(select: exp.Expr, known: set[str], schema: Schema, sql: str) -> 
             raise _unknown(column, known, schema, sql)
         if isinstance(column.this, exp.Star):
             if column.parent is not select:
-                raise fail(column, f"{written(column, sql)} stands in a select list only", sql)
+                raise fail(column, f"{written(column, sql)} is supported in a select list only", sql)
             column.replace(column.this)
             continue
         for part in ("table", "db", "catalog"):
@@ -75,6 +75,6 @@ def _columns(select: exp.Expr) -> Iterator[exp.Column]:
 
 def _unknown(column: exp.Column, known: set[str], schema: Schema, sql: str) -> QueryError:
     parts = [p.name for p in column.parts]
-    there = f"there is: {listing(known)}" if known else "what stands after FROM has no name: give it an alias"
+    there = f"available: {listing(known)}" if known else "what follows FROM has no name: give it an alias"
     message = f"unknown table {'.'.join(parts[:-1])!r} in {'.'.join(parts)}; {there}"
     return dotted(column, schema, sql) or fail(column.args["table"], message, sql)

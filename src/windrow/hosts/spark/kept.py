@@ -101,6 +101,6 @@ def session_for(checkpoint: str, sources: Sequence[Any], start: bool) -> SparkSe
 
     from windrow.hosts.spark.compile import session_of
 
-    if start or SparkSession.getActiveSession() or "://" in local(checkpoint) or not all(isinstance(s, Files) for s in sources):
-        return session_of(sources)
-    return None
+    frames = any(not isinstance(s, Files) for s in sources)
+    needed = start or frames or "://" in local(checkpoint) or SparkSession.getActiveSession() is not None
+    return session_of(sources) if needed else None
