@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from windrow.aggregates import Partials, make
+from windrow.errors import PlanError
 from windrow.logical.expressions import dtype_of, translate
 from windrow.logical.nodes import (
     AggregateCall,
@@ -27,8 +28,6 @@ from windrow.logical.nodes import (
     Top,
     Union,
     WindowAggregate,
-    arrival,
-    closed_by,
 )
 from windrow.operators import Describe, Gate, LastInstant, Lift, Panes, WallClock
 from windrow.operators import Project as ProjectOperator
@@ -106,6 +105,7 @@ class _Build:
                 return [Pipeline(top_stage(node, about_everyone(node.input, self.pipelines(node.input))))]
             case Together():
                 return [Pipeline(self._shared(node))]
+        raise PlanError(f"{type(node).__name__} is not supported yet")
 
     def _stage(self, node: WindowAggregate) -> Stage:
         """The stage of a window aggregation: what runs before the exchange, and after it."""
@@ -149,9 +149,9 @@ class _Build:
         """The aggregates, what gives their rows, and the lift of users' aggregates that follows."""
         prepared, aggregates, lifts = _prepared(node)
         wall = [_wall_clock(node.options.zone)] if node.options.zone is not None else []
-        needs = arrival(node.input) if isinstance(node.window, SlideByTuple) and _by_number(node.window) else ()
+        needs = node.input.arrival if isinstance(node.window, SlideByTuple) and _by_number(node.window) else ()
         inputs = self.pipelines(node.input, node.by_rows, needs)
-        if self.in_order or not closed_by(node):
+        if self.in_order or not node.closed_by:
             inputs = about_everyone(node.input, inputs)
         return aggregates, [p.then(prepared, *wall) for p in inputs], lifts
 
@@ -168,7 +168,7 @@ class _Build:
         described = Step("describe", partial(Describe, panes.slide, panes.origin), DESCRIBED)
         before = (prepared, *wall, *extra_steps, *dropped, described, low)
         inputs = self.pipelines(window.input)
-        inputs = inputs if closed_by(window) else about_everyone(window.input, inputs)
+        inputs = inputs if window.closed_by else about_everyone(window.input, inputs)
         pipelines = tuple(p.then(*before) for p in inputs)
         inner = max((s.number for p in pipelines for s in stages_of(p)), default=-1)
         step = shared_step(found, panes, aggregates, _after)
@@ -217,7 +217,7 @@ def _after(member: Member) -> list[Step]:
 def _progress_of_results(node: WindowAggregate) -> Step:
     """Results progress on the last instant of their window: whatever comes after it sees that as ``@t``."""
     end = physical(pl.col(WINDOW_END), node.schema[WINDOW_END])
-    return Step("progress", partial(LastInstant, end, node.times[WINDOW_END]), "results progress on window_time")
+    return Step("progress", partial(LastInstant, end, node.times[WINDOW_END].lead), "results progress on window_time")
 
 
 def _by_number(window: SlideByTuple) -> bool:
@@ -253,9 +253,9 @@ def _prepared(node: WindowAggregate) -> tuple[Step, Partials, list[Step]]:
     first = {named[c.name]: c for c in reversed(calls) if c.argument is not None}
     columns += [translate(c.argument, given).alias(n) for n, c in first.items() if c.argument is not None]
     if by_number:
-        columns.append(pl.col(arrival(node.input)[0]).alias(ROW_NUM))
-    if isinstance(node.window, Partitioned) and len(arrival(node.input)) > 1:
-        columns.append(pl.col(arrival(node.input)[0]).alias(SOURCE))
+        columns.append(pl.col(node.input.arrival[0]).alias(ROW_NUM))
+    if isinstance(node.window, Partitioned) and len(node.input.arrival) > 1:
+        columns.append(pl.col(node.input.arrival[0]).alias(SOURCE))
     user = [(n, c.user) for n, c in first.items() if c.user is not None]
     if user or node.options.late == "side":
         columns.append(pl.struct([pl.col(c) for c in given if not c.startswith("@")]).alias(ROW))

@@ -10,7 +10,7 @@ import polars as pl
 from windrow.aggregates import Partials
 from windrow.errors import PlanError, WindrowError
 from windrow.logical.explain import text
-from windrow.logical.nodes import Scan, WindowAggregate, scans
+from windrow.logical.nodes import Scan, WindowAggregate
 from windrow.operators.windows.fixed_table import refusal
 from windrow.operators.windows.panes import pane_length
 from windrow.planner.choose import (
@@ -103,8 +103,8 @@ def _workload(
         return measured(rows, window, pane, key_names(node), aggregates)
     keys = len(node.keys)
     widths = keys + 1 + len(node.calls), keys + 1 + len(aggregates.columns)
-    disorder = max((s.source.slack or 0 for s in scans(node.input)), default=0) if not node.by_rows else 0
-    told = [s.statistics for s in scans(node.input)]
+    disorder = max((s.source.slack or 0 for s in node.input.scans), default=0) if not node.by_rows else 0
+    told = [s.statistics for s in node.input.scans]
     if told and all(t is not None for t in told):
         total = Statistics(sum(t.rate for t in told if t), max(t.groups for t in told if t))
         return declared(total, _unit(node), window, pane, disorder, widths)

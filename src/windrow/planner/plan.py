@@ -24,7 +24,6 @@ from windrow.logical.nodes import (
     Top,
     Union,
     WindowAggregate,
-    arrival,
 )
 from windrow.operators import Meld
 from windrow.operators.operator import Operator
@@ -175,7 +174,7 @@ def _collect(node: Node, wanted: set[str], found: dict[str, set[str]]) -> None:
                 _collect(each, wanted, found)
         case WindowAggregate():
             expressions = [e for _, e in node.keys] + [c.argument for c in node.calls if c.argument is not None]
-            wanted = _columns_in(expressions) | {node.attribute, *arrival(node.input)}
+            wanted = _columns_in(expressions) | {node.attribute, *node.input.arrival}
             if node.options.late == "side" or any(c.user is not None for c in node.calls):
                 wanted |= {c for c in node.input.schema if not c.startswith("@")}  # the whole row can be asked for
             _collect(node.input, wanted, found)

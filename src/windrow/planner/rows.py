@@ -19,8 +19,6 @@ from windrow.logical.nodes import (
     Scan,
     Split,
     Top,
-    promised_by,
-    versioned,
 )
 from windrow.operators import (
     Admit,
@@ -57,14 +55,14 @@ def columns(names: Sequence[str]) -> Step:
 def selection(node: Filter) -> Step:
     """WHERE and HAVING."""
     predicate = translate(node.predicate, node.input.schema)
-    if versioned(node.input):
+    if node.input.versioned:
         return Step("retract", partial(Retract, predicate), f"take back rows unless {node.predicate.sql('spark')}")
     return Step("select", partial(Select, predicate), f"keep rows where {node.predicate.sql('spark')}")
 
 
 def about_everyone(node: Node, pipelines: Sequence[Pipeline]) -> list[Pipeline]:
     """Where promises about single groups close nothing, they end. Those that markers make are counted as ignored."""
-    by = promised_by(node)
+    by = node.promised_by
     if not by:
         return list(pipelines)
     says = f"promises about single {', '.join(by)} close nothing here: the groups are not by them"
@@ -120,7 +118,7 @@ def projection(node: Project, by_rows: bool = False) -> tuple[Step, ...]:
         computed.append(pl.col(PROGRESS))
     step = Step("project", partial(ProjectOperator, computed), f"compute {says}")
     if not by_rows and node.on is not None:
-        return *_moved(node.input.times[node.on], node.on), step
+        return *_moved(node.input.times[node.on].lead, node.on), step
     if by_rows or (tree := node.retimes) is None:
         return (step,)
     before = node.input.progress

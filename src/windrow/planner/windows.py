@@ -17,8 +17,6 @@ from windrow.logical.nodes import (
     Split,
     Union,
     WindowAggregate,
-    closed_by,
-    scans,
 )
 from windrow.operators import (
     AdaptPaned,
@@ -160,8 +158,8 @@ def groups_promised(node: WindowAggregate) -> Named:
     """The keys by which promises can close single groups. Those that markers make are told if they name nobody, where
     one shard knows all rows of a group.
     """
-    by = closed_by(node)
-    marked = any(scan.source.marker_by for scan in scans(node.input))
+    by = node.closed_by
+    marked = any(scan.source.marker_by for scan in node.input.scans)
     return Named(tuple((name, node.schema[name]) for name in by), marked and set(by) == set(key_names(node)))
 
 

@@ -1,4 +1,4 @@
-"""Own to make promises as text: ``PUNCTUATED BY slack('10 seconds')`` in SQL, ``--punctuation`` on the command line.
+"""Promise rules as text: ``PUNCTUATED BY slack('10 seconds')`` in SQL, ``--punctuation`` on the command line.
 
 A rule has the name and the parameters of its function in ``wr.promise``; their annotations say what each takes.
 """
