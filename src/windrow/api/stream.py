@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from windrow.api import given
 from windrow.api.functions import Udf
+from windrow.api.joins import joined_streams
 from windrow.api.query import Query, merged
 from windrow.api.resolved import items, order_term, resolved
 from windrow.api.windowed import Windowed
@@ -244,6 +245,31 @@ class Stream(Query):
         [(1, 8, 2), (9, 14, 1)]
         """
         return Windowed(self._over(on), Session(length(gap, self._progressing(), "gap")))
+
+    def join(
+        self,
+        right: Stream,
+        on: str | Sequence[str] = (),
+        *,
+        within: tuple[Length, Length],
+        left_on: str | Sequence[str] = (),
+        right_on: str | Sequence[str] = (),
+    ) -> Stream:
+        """Pairs of a row of this stream and one of ``right`` with equal keys and times that are near.
+
+        ``on``: columns or SQL expressions that must be equal on both sides; or ``left_on`` and ``right_on``, as many on
+        each side. ``within``: the least and the greatest value of the right time less the left time, both included.
+        A column of ``right`` whose name is taken gets the suffix "_right".
+
+        >>> import windrow as wr
+        >>> left = wr.stream([{"t": 1, "k": "a"}], progress="t", name="left")
+        >>> right = wr.stream([{"t": 3, "k": "a", "v": 7}], progress="t", name="right")
+        >>> list(left.join(right, on="k", within=(-5, 10)).schema)
+        ['t', 'k', 't_right', 'k_right', 'v']
+        """
+        if not isinstance(right, Stream):
+            raise QueryError(f"join() takes a stream, not {right!r}")
+        return Stream(joined_streams(self.node, right.node, on, left_on, right_on, within), merged([self, right]))
 
     def top(self, limit: int, by: str, *, descending: bool = True) -> Stream:
         """The first ``limit`` rows of each window in the order of a SQL expression, the greatest first."""

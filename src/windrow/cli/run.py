@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pyspark.errors import PySparkException
 from rich.console import Console
 from rich.table import Table
 
@@ -87,6 +86,8 @@ def run(
 
 def _finish(started: list[tuple[str, StreamingQuery]]) -> Totals:
     """Follow the queries to their end; the totals are those of the first."""
+    from pyspark.errors import PySparkException
+
     try:
         return follow(started, Console(stderr=True))[0]
     except KeyboardInterrupt:

@@ -67,7 +67,18 @@ def _from_rows(rows: list[Mapping[str, Any]], progress: str) -> tuple[pl.DataFra
     bad = [
         {**r, progress: str(r[progress])} for r in rows if r.get(progress) is not None and type(r[progress]) is not main
     ]
-    return normal(pl.DataFrame(good, infer_schema_length=None)), pl.DataFrame(bad, infer_schema_length=None)
+    frame = pl.DataFrame(good, infer_schema_length=None)
+    _check_structs(frame, good)
+    return normal(frame), pl.DataFrame(bad, infer_schema_length=None)
+
+
+def _check_structs(frame: pl.DataFrame, rows: list[Mapping[str, Any]]) -> None:
+    """Refuse numbers among dicts: Polars would read them as NULL."""
+    for column, dtype in frame.schema.items():
+        for row in frame[column].is_null().arg_true() if isinstance(dtype, pl.Struct) else ():
+            if (value := rows[row].get(column)) is not None:
+                kind = type(value).__name__
+                raise DataError(f"column {column!r} has dicts, and in another row a value of type {kind}: {value!r}")
 
 
 def normal(frame: pl.DataFrame) -> pl.DataFrame:

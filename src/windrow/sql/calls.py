@@ -14,6 +14,7 @@ from windrow.logical.checked import where
 from windrow.logical.expressions import fail
 from windrow.logical.nodes import OF_ROWS, AggregateCall, Node
 from windrow.logical.reading import named, written
+from windrow.sql.scope import WRITTEN
 from windrow.sql.terms import DISTINCT, FUNCTIONS, Terms, column_like
 
 
@@ -63,7 +64,8 @@ class Calls:
             parameters += (1,) if function in OF_ROWS else ()
         key = f"{function}({'*' if resolved is None else resolved.sql('spark')}, {parameters})"
         if key not in self.found:
-            inner = [] if argument is None else [c.name for c in argument.find_all(exp.Column)]
+            columns = () if argument is None else argument.find_all(exp.Column)
+            inner = [c.this.meta.get(WRITTEN, c.name) for c in columns]
             name = wanted or "_".join([function, *dict.fromkeys(inner)])
             taken = self.names | set(keys)
             name = name if name not in taken else f"{name}_{len(self.found)}"

@@ -43,6 +43,11 @@ def over(clause: WindowClause, node: Node) -> Node:
     return on_value(node, name) if name is not None and name in node.times else node
 
 
+def join_range(clause: WindowClause, node: Node, sql: str) -> int:
+    """For how long the rows of a table are joined: the RANGE of its clause, which can have nothing else."""
+    return _Clause(clause, node, sql).join_range()
+
+
 def parts(clause: WindowClause, node: Node, sql: str) -> list[exp.Expr]:
     """The columns that partition the rows (PA): each value has its own windows."""
     return _Clause(clause, node, sql).parts()
@@ -85,6 +90,18 @@ class _Clause:
             raise self._refused("PA needs a window of ROWS; for a time window use GROUP BY", self.clause.args["pa"][0])
         size = self._length("range")
         return Sliding(size, self._length("slide") if "slide" in found else size, self._origin())
+
+    def join_range(self) -> int:
+        allowed = {"range", "wa"}
+        for name, given in self.clause.args.items():
+            if given and name not in allowed:
+                place = next((n for n in (given if isinstance(given, list) else [given]) if n.meta), self.clause)
+                raise fail(
+                    place, f"not supported in the window of a join: {name.upper()}; [RANGE r, WA attr] is", self.sql
+                )
+        if self._is_all("range") or self._rows("range"):
+            raise fail(self._given("range"), "not supported yet: joins over ROWS or ALL", self.sql)
+        return self._length("range")
 
     def _row_window(self, found: set[str]) -> Shape:
         self._only(found, {"range", "slide", "wa", "pa"})

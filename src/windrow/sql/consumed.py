@@ -14,10 +14,23 @@ from windrow.sql.trees import WindowLength as Length
 
 ADDED = {CLAUSE, UNIONED, PUNCTUATED}
 STATEMENT: Known = {
-    exp.Select: {"expressions", "hint", "distinct", "from_", "where", "group", "having", "order", "limit", EMIT},
+    exp.Select: {
+        "expressions",
+        "hint",
+        "distinct",
+        "from_",
+        "joins",
+        "where",
+        "group",
+        "having",
+        "order",
+        "limit",
+        EMIT,
+    },
     exp.Union: {"this", "expression", "distinct", "order", "limit"},
     exp.Subquery: {"this", "alias", "order", "limit", *ADDED},
     exp.From: {"this"},
+    exp.Join: {"this", "on", "kind"},
     exp.Table: {"this", "alias", "db", "catalog", *ADDED},  # db.s is an unknown table, which is reported later
     exp.TableAlias: {"this", "columns"},
     exp.Paren: {"this", *ADDED},
@@ -117,9 +130,9 @@ WORDS = consumed.WORDS | {
 def check(tree: exp.Expr, sql: str) -> None:
     """Refuse what nothing uses in a whole statement."""
     for join in tree.find_all(exp.Join):
-        raise fail(join, "joins of streams are not supported", sql)
+        _check_join(join, sql)
     for query in tree.find_all(exp.Select, exp.SetOperation):
-        if not isinstance(_around(query), (exp.From, exp.Table, exp.CTE, NoneType)):
+        if not isinstance(_around(query), (exp.From, exp.Join, exp.Table, exp.CTE, NoneType)):
             raise fail(query.parent or query, "a query inside an expression is not supported", sql)
     for alias in tree.find_all(exp.TableAlias, exp.Alias):
         if not isinstance(alias.this if isinstance(alias, exp.TableAlias) else alias.args["alias"], NAMES):
@@ -129,6 +142,20 @@ def check(tree: exp.Expr, sql: str) -> None:
             if isinstance(node.args.get("this") or node.args.get("expression"), exp.Var):
                 raise fail_at(find(word, sql), "ALL is not supported here", sql)
     consumed.check(tree, sql, {**EXPRESSIONS, **STATEMENT}, WORDS)
+
+
+def _check_join(join: exp.Join, sql: str) -> None:
+    """Refuse every join but an inner one of two tables."""
+    around = join.parent
+    words = " ".join(filter(None, (join.method, join.side, join.kind))).upper()
+    if words not in ("", "INNER", "CROSS"):
+        raise fail(join, f"not supported yet: {words} JOIN; inner joins are", sql)
+    if join.args.get("using"):
+        raise fail(join.args["using"][0], "not supported yet: USING; write ON L.k = R.k", sql)
+    if not isinstance(around, exp.Select):
+        raise fail(join, "not supported yet: a join in parentheses; write it as a query", sql)
+    if join is not around.args["joins"][0]:
+        raise fail(join, "not supported yet: a join of more than two tables; join a query in FROM with the third", sql)
 
 
 def _around(query: exp.Expr) -> exp.Expr | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import sqlglot
 from sqlglot import exp
@@ -32,13 +31,11 @@ from windrow.logical.reading import read
 from windrow.sql.consumed import check
 from windrow.sql.dialect import Windrow
 from windrow.sql.grouped import Grouped
-from windrow.sql.punctuated import declared, users
-from windrow.sql.scope import names, renamed, unqualified
-from windrow.sql.terms import Terms
-from windrow.sql.trees import CLAUSE, EMIT, PUNCTUATED, UNIONED, PunctuatedBy, WindowClause
-
-RESULTS = "PUNCTUATED BY is for sources; the results of"
-TWICE = "{!r} is in the query twice, with different promise rules: use one"
+from windrow.sql.joins import JoinedTables
+from windrow.sql.punctuated import users
+from windrow.sql.scope import Scope, name_of
+from windrow.sql.tables import TWICE, Tables, clause_of
+from windrow.sql.trees import EMIT, WindowClause
 
 
 def sql(query: str, *functions: UserFunction | Promise, **tables: Stream) -> Stream:
@@ -93,12 +90,7 @@ def _parse(query: str) -> exp.Expr:
     return tree
 
 
-@dataclass
-class _Planner(Terms):
-    tables: Mapping[str, Stream] = field(default_factory=dict)
-    rules: Mapping[str, Promise] = field(default_factory=dict)
-    scanned: dict[str, Scan] = field(default_factory=dict)
-
+class _Planner(Tables):
     def query(self, tree: exp.Expr) -> Node:
         match tree:
             case exp.Subquery():
@@ -121,69 +113,25 @@ class _Planner(Terms):
         order = tree.args.get("order")
         if order is None:
             return node
-        unqualified(tree, set(), node.schema, self.text)
+        Scope([None], [node.schema], self.text).resolve(tree)
         columns = [(c, exp.column(c)) for c in visible(node.schema)]
         return ordered(node, tuple(self.ordered(o, node, columns) for o in order.expressions), self.text)
 
-    # -- FROM ----------------------------------------------------------------------------------------------------
     def _from(self, select: exp.Select) -> tuple[Node, WindowClause | None]:
+        """The rows of FROM, and the window over them; the names in the SELECT are resolved."""
         found = select.args.get("from_")
         if found is None:
             raise fail(select, f"the query has no FROM; available tables: {listing(self.tables)}", self.text)
-        tree = found.this
-        trees = [tree, *(tree.args.get(UNIONED) or [])]
-        clauses = [c for t in trees if (c := t.args.get(CLAUSE)) is not None]
-        members = [self._table(t) for t in trees]
-        with self.at(tree):
-            return united(members), clauses[-1] if clauses else None
-
-    def _table(self, tree: exp.Expr, rule: PunctuatedBy | None = None) -> Node:
-        """``rule``: PUNCTUATED BY after parentheses applies to each table inside."""
-        own = tree.args.get(PUNCTUATED)
-        if own is not None and rule is not None:
-            raise fail(rule, f"PUNCTUATED BY is given twice, here and inside: {own.this.name}()", self.text)
-        return renamed(tree, self._rows(tree, own or rule), self.text)
-
-    def _rows(self, tree: exp.Expr, rule: PunctuatedBy | None) -> Node:
-        if isinstance(tree, (exp.Subquery, exp.Paren)):
-            if isinstance(tree.this, (exp.Table, exp.Paren)):  # tables in parentheses, as in FROM (a UNION b)
-                inside = [tree.this, *(tree.this.args.get(UNIONED) or [])]
-                if clauses := [c for t in inside if (c := t.args.get(CLAUSE)) is not None]:
-                    raise fail(clauses[0], "the window clause must follow the closing parenthesis", self.text)
-                return united([self._table(t, rule) for t in inside])
-            if rule is not None:
-                raise fail(rule, f"{RESULTS} a query progress as its sources do: declare it there", self.text)
-            return self.query(tree.this)
-        if not isinstance(tree, exp.Table) or not isinstance(tree.this, exp.Identifier):
-            raise fail(tree, "expected a table or a query after FROM", self.text)
-        name = ".".join(p.name for p in tree.parts)
-        if name not in self.tables:
-            alike = [t for t in self.tables if t.lower() == name.lower()]
-            if len(alike) != 1:
-                place = exp.Tuple(expressions=[p.copy() for p in tree.parts])
-                raise fail(place, f"unknown table {name!r}; available: {listing(self.tables)}", self.text)
-            name = alike[0]
-        node = self.tables[name].node
-        return self._punctuated(tree, node, rule) if isinstance(node, Scan) or rule is not None else node
-
-    def _punctuated(self, tree: exp.Expr, node: Node, rule: PunctuatedBy | None) -> Node:
-        if not isinstance(node, Scan):
-            assert rule is not None
-            raise fail(
-                rule,
-                f"{RESULTS} a query, as {tree.name!r} is, progress as its sources do: declare it there, "
-                "wr.stream(.., punctuation=..)",
-                self.text,
-            )
-        scan = node if rule is None else declared(node, rule, self.rules, self.text)
-        if self.scanned.setdefault(scan.name, scan).source != scan.source:
-            raise fail(rule or tree, TWICE.format(scan.name), self.text)
-        return scan
+        node = self.united(found.this)
+        if joins := select.args.get("joins"):
+            trees = found.this, joins[0].this
+            return JoinedTables(self, select, trees, (node, self.united(joins[0].this))).plan(), None
+        Scope([name_of(found.this)], [node.schema], self.text).resolve(select)
+        return node, clause_of(found.this)
 
     # -- SELECT --------------------------------------------------------------------------------------------------
     def _select(self, select: exp.Select) -> Node:
         node, table_clause = self._from(select)
-        unqualified(select, names(select.args["from_"].this), node.schema, self.text)
         items = [i for i in select.expressions if not isinstance(i, WindowClause)]
         own = [i for i in select.expressions if isinstance(i, WindowClause)]
         if own and table_clause is not None:
