@@ -1,5 +1,6 @@
 """Operators: the only place where algorithms live. One file each; all share the interface of ``operator.py``."""
 
+from windrow.operators.joins.window_join import WindowJoin
 from windrow.operators.operator import Item, Operator, Side
 from windrow.operators.progress.admit import Admit
 from windrow.operators.progress.audit import Audit
@@ -88,5 +89,6 @@ __all__ = [
     "Unique",
     "WallClock",
     "Wid",
+    "WindowJoin",
     "Witness",
 ]

@@ -30,3 +30,15 @@ def matched(left: Frame, right: Frame, on: Sequence[str], how: Literal["inner", 
         right.with_columns(same), on=[*on, SAME], how=how, nulls_equal=True, maintain_order="left"
     )
     return both.drop(SAME)
+
+
+def banded(left: pl.DataFrame, right: pl.DataFrame, time: str, other: str, low: int, high: int) -> pl.DataFrame:
+    """Pairs of a left and a right row with ``low <= other - time <= high``, whatever else they are.
+
+    >>> banded(pl.DataFrame({"t": [1, 9]}), pl.DataFrame({"u": [3, 4]}), "t", "u", 0, 2).rows()
+    [(1, 3)]
+    """
+    lowest, highest = pl.col(time) + low, pl.col(time) + high
+    bounds = left.with_columns(lowest.alias("@lowest"), highest.alias("@highest"))
+    found = bounds.join_where(right, pl.col(other) >= pl.col("@lowest"), pl.col(other) <= pl.col("@highest"))
+    return found.drop("@lowest", "@highest")
