@@ -78,9 +78,8 @@ class SimulatedSpark:
         with _without_jvm():
             frame = query.to_spark(with_late=applies(query.plan(), {n: s.data for n, s in query.sources.items()}))
         found = Run(self).rows(frame)
-        return (_column(found, RESULTS) if RESULTS in found.columns and LATE_ROWS in found.columns else found).cast(
-            query.schema
-        )  # type: ignore[arg-type]
+        both = {RESULTS, LATE_ROWS} <= set(found.columns)
+        return (_column(found, RESULTS) if both else found).cast(query.schema)  # type: ignore[arg-type]
 
 
 @dataclass
