@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
 from windrow.graph.strategies import DepthFirst, Strategy
-from windrow.operators.operator import Item, Operator, Side
+from windrow.operators.operator import Item, Operator, Side, Wait
 from windrow.progress import Punctuation
 from windrow.spec.batches import Batch, Changes, State
 
@@ -166,8 +166,10 @@ class Graph:
         return next((n for n, waiting in enumerate(self._waiting) if waiting), None)
 
     # -- state -------------------------------------------------------------------------------------------------
-    def wake_at(self) -> int | None:
-        return min((w for n in self.nodes if (w := n.operator.wake_at()) is not None), default=None)
+    def waits_for(self) -> list[Wait]:
+        """What each operator waits for, under the name of its node."""
+        found = [(node.name, wait) for node in self.nodes for wait in node.operator.waits_for()]
+        return [replace(wait, at=f"{name}/{wait.at}" if wait.at else name) for name, wait in found]
 
     def snapshot(self) -> State:
         return {f"{n.name}/{k}": v for n in self.nodes for k, v in n.operator.snapshot().items()}

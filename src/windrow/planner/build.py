@@ -13,8 +13,8 @@ import polars as pl
 from windrow.aggregates import Partials
 from windrow.errors import InternalError
 from windrow.logical import nodes as logical
-from windrow.operators import Describe, Gate, LastInstant, Panes
-from windrow.operators.windows.released import late_schema
+from windrow.operators import Gate, LastInstant, Panes
+from windrow.operators.state.late import late_schema
 from windrow.planner.choice import NOTHING, Given, chosen
 from windrow.planner.choose import Choice
 from windrow.planner.in_order import IOP, check_in_order, cost_of_order, merged
@@ -38,8 +38,6 @@ from windrow.planner.shared import Member, joined, members, panes_of, shared_ste
 from windrow.planner.windows import SHAPES, WATCHING, Physical, groups_promised, key_names
 from windrow.spec.names import WINDOW_END
 from windrow.spec.time import physical
-
-DESCRIBED = "promises that close no window end here"
 
 
 def plan(node: logical.Node, given: Given = NOTHING) -> Plan:
@@ -165,7 +163,7 @@ class _Build:
             known = dict(node.input.schema)
         else:
             dropped = [without_row()] if lifts else []
-            pipelines = [p.then(*dropped, *_described(node), *shape.low) for p in pipelines]
+            pipelines = [p.then(*dropped, *shape.low) for p in pipelines]
             steps = (shape.high,)
             known = _key_columns(node)
         return self._window_stage(node, pipelines, shape, steps, known, choice=choice)
@@ -180,7 +178,7 @@ class _Build:
         dropped = [without_row()] if lifts else []
         pipelines = [p.then(*lifts, *dropped) for p in inputs]
         meeting = merged(node, pipelines, self.given)
-        steps = (*_described(node), *shape.low, shape.high)
+        steps = (*shape.low, shape.high)
         shape = replace(shape, name=f"{IOP}, {shape.name}")
         return self._window_stage(node, pipelines, shape, steps, _key_columns(node), meeting)
 
@@ -220,8 +218,7 @@ class _Build:
         dropped = [without_row()] if lifts else []
         keys = key_names(window)
         low = Step("panes", partial(Panes, panes, keys, aggregates), "one partial per pane and group, for all queries")
-        described = Step("describe", partial(Describe, panes.slide, panes.origin), DESCRIBED)
-        before = (prepare, *wall_clock(window.options.zone), *lifts, *dropped, described, low)
+        before = (prepare, *wall_clock(window.options.zone), *lifts, *dropped, low)
         inputs = self.pipelines(window.input, wanted_on(window.input, window.input.progress))
         inputs = inputs if window.closed_by else about_everyone(window.input, inputs)
         step = shared_step(found, panes, aggregates, _after)
@@ -244,13 +241,6 @@ def _of_member(node: logical.Node, wanted: Wanted) -> Wanted:
 
 def _key_columns(node: logical.WindowAggregate) -> dict[str, pl.DataType]:
     return {n: t for n, t in node.schema.items() if n in dict(node.keys)}
-
-
-def _described(node: logical.WindowAggregate) -> list[Step]:
-    """Promises only where they close windows; where results can come again, the time between matters, too."""
-    if node.window.step is None or node.options.versioned:
-        return []
-    return [Step("describe", partial(Describe, *node.window.step), DESCRIBED)]
 
 
 def _after(member: Member) -> list[Step]:

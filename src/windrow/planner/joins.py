@@ -16,7 +16,7 @@ from windrow.logical.nodes import LATER, Join
 from windrow.operators import Project as ProjectOperator
 from windrow.operators import Select, WindowJoin
 from windrow.operators.joins.window_join import On
-from windrow.operators.windows.released import late_schema
+from windrow.operators.state.late import late_schema
 from windrow.planner.partition import ByKeys, ByTime, Partition
 from windrow.planner.plan import Arm, Pipeline, Stage, Step
 from windrow.spec.names import PROGRESS

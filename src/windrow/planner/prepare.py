@@ -15,7 +15,7 @@ from windrow.logical.expressions import dtype_of, translate
 from windrow.logical.nodes import AggregateCall, WindowAggregate
 from windrow.operators import Lift, WallClock
 from windrow.operators import Project as ProjectOperator
-from windrow.operators.windows.row_windows import nth
+from windrow.operators.windows.by_tuple import nth
 from windrow.planner.plan import Step
 from windrow.spec.names import INPUT, PROGRESS, ROW, ROW_NUM, SOURCE
 from windrow.spec.time import Bounds

@@ -33,7 +33,7 @@ from windrow.operators import Project as ProjectOperator
 from windrow.operators import Split as SplitOperator
 from windrow.operators import Top as TopOperator
 from windrow.operators.progress.admit import Unmarked
-from windrow.operators.windows.released import late_schema
+from windrow.operators.state.late import late_schema
 from windrow.planner.partition import ByKeys
 from windrow.planner.plan import MELD, Arm, Meeting, Pipeline, Read, Stage, Step
 from windrow.spec.names import BRANCH, PROGRESS, SOURCE, WINDOW_END

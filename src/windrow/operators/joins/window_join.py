@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import polars as pl
 
-from windrow.operators.operator import Item
-from windrow.operators.rows.punctual import Punctual
+from windrow.operators.operator import Item, Wait
 from windrow.operators.state.keyed import banded, matched
+from windrow.operators.state.late import on_time
+from windrow.operators.state.runs import Runs
 from windrow.progress import END, START, Punctuation, ended
 from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.names import PROGRESS
@@ -19,12 +21,13 @@ On = Literal["left", "right", "later", "earlier"]  # which time of a pair is its
 SIDES = ("left", "right")
 
 
-class Held(Punctual):
+@dataclass
+class Kept:
     """The rows of one side that can still find a partner, and what the side has promised."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.reached: int | None = None  # of a side that has ended: how far it came
+    runs: Runs = field(default_factory=Runs)
+    promised: int = START
+    reached: int | None = None  # of a side that has ended: how far it came
 
 
 class WindowJoin:
@@ -48,13 +51,13 @@ class WindowJoin:
         self.high = high
         self.on = on
         self.where = where
-        self.sides = (Held(), Held())
+        self.sides = (Kept(), Kept())
         self.given = START
         self._saved = self._progress()
 
     # -- rows --------------------------------------------------------------------------------------------------
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        rows, late = self.sides[port].in_time(batch)
+        rows, late = on_time(batch, self.sides[port].promised, "drop")
         if not rows.height:
             return late
         other = self.sides[1 - port]
@@ -134,10 +137,15 @@ class WindowJoin:
     def on_flush(self) -> list[Item]:
         return []
 
-    def wake_at(self) -> int | None:
-        """The smallest promise of a side that would free a row of the other."""
-        firsts = [(port, first) for port, side in enumerate(self.sides) if (first := side.runs.first()) is not None]
-        return min((first + self._reach(port)[1] + 1 for port, first in firsts), default=None)
+    def waits_for(self) -> list[Wait]:
+        """The promise of the other side that lets the first row of a side go."""
+        found = []
+        for port, side in enumerate(self.sides):
+            if (first := side.runs.first()) is not None:
+                needed = first + self._reach(port)[1] + 1
+                since, size = self.sides[1 - port].promised, side.runs.state_bytes()
+                found.append(Wait(1 - port, needed, since, "rows", side.runs.height, size))
+        return found
 
     # -- state -------------------------------------------------------------------------------------------------
     def _progress(self) -> list[tuple[str, int, int | None]]:
@@ -176,7 +184,7 @@ class WindowJoin:
         self._saved = self._progress()
 
     def state_bytes(self) -> int:
-        return sum(side.state_bytes() for side in self.sides)
+        return sum(side.runs.state_bytes() for side in self.sides)
 
 
 def _span(rows: Batch) -> tuple[int, int]:
