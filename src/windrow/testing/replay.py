@@ -46,9 +46,8 @@ def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -
         run = LocalRun(plan)
         released: list[pl.DataFrame] = []
         waiting = {
-            leaf.source.name: _batches(leaf.source, query.sources[leaf.source.name].data, leaf.by_rows, rng)
-            for leaf in plan.leaves()
-            if isinstance(leaf.source, Scan)
+            read.scan.name: _batches(read.scan, query.sources[read.scan.name].data, read.by_rows, rng)
+            for read in plan.reads()
         }
         while any(waiting.values()):
             name = rng.choice(sorted(n for n, batches in waiting.items() if batches))

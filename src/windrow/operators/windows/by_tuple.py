@@ -1,25 +1,24 @@
-"""What the aggregates over slide-by-tuple windows share: which windows there are, which rows are late, what is out."""
+"""What the aggregates over slide-by-tuple windows share: which windows there are, and when they are released."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from abc import abstractmethod
 from typing import Literal
 
 import numpy as np
 import polars as pl
 
-from windrow.aggregates import ROWS, Partials
+from windrow.aggregates import ROWS
 from windrow.aggregates.parts import Fold
 from windrow.operators.operator import Item
 from windrow.operators.state.chunks import Chunks
-from windrow.operators.state.keyed import matched
-from windrow.operators.state.levels import NOBODY, Named
-from windrow.operators.windows.released import Released, numbered
+from windrow.operators.state.keyed import matched, numbered
+from windrow.operators.state.late import Spans
+from windrow.operators.windows.window_operator import WindowOperator
+from windrow.operators.windows.windowing import Windowing
 from windrow.progress import END, START, Punctuation
 from windrow.spec.batches import Batch
 from windrow.spec.names import CHUNK, NTH, PROGRESS, ROW_NUM, TOTAL
-from windrow.spec.options import PLAIN, Options
 from windrow.windows import SlideByTuple
 from windrow.windows.tuples import Ints
 
@@ -32,7 +31,7 @@ def nth(window: SlideByTuple) -> Fold:
     return Fold(NTH, (pl.col(ROW_NUM) % window.slide == 0).any().cast(pl.Int64), "max")
 
 
-class RowWindows(Released, ABC):
+class ByTupleAggregate(WindowOperator[SlideByTuple]):
     """Expects partials of Instants. ``closed`` is the promise itself: windows that end before it are released.
 
     ``parts`` are the columns (among the keys) that have windows of their own; without them the windows are those of
@@ -41,63 +40,33 @@ class RowWindows(Released, ABC):
 
     chunk_by = PROGRESS
 
-    def __init__(
-        self,
-        window: SlideByTuple,
-        keys: Sequence[str],
-        aggregates: Partials,
-        dtype: pl.DataType,
-        options: Options = PLAIN,
-        parts: Sequence[str] = (),
-        by: Named = NOBODY,
-    ) -> None:
-        super().__init__(keys, aggregates, dtype, options, by)
-        self.window = window
-        self.parts = tuple(parts)
+    def __init__(self, windowing: Windowing[SlideByTuple]) -> None:
+        super().__init__(windowing)
+        window = self.window
+        self.parts = windowing.parts
         self.ranked = window.by == "rank" and window.slide > 1
         of, total = list(self.parts), pl.col(TOTAL).sum()
         self.counts = Chunks(lambda f: f.group_by(of).agg(total) if of else f.select(total))
         if self.ranked:
             self.stores["counts/"] = self.counts
-        self.lay_out()
-
-    def lay_out(self) -> None:
-        """Sizes and stores that follow from the window and the options."""
 
     @abstractmethod
     def keep(self, batch: Batch) -> None:
         """Take partials of open windows. Under GENEROUS some are before the promise."""
 
     @abstractmethod
-    def release(self, before: int, limit: int) -> list[Batch]:
+    def windows_between(self, before: int, limit: int) -> list[Batch]:
         """The results of the windows that end in [before, limit), and what is only of use to them forgotten."""
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        if not batch.height:
-            return []
-        side: list[Item] = []
-        closed, at = self.closed_of(batch), batch[PROGRESS].to_numpy()
-        if (at < closed).any():
-            late = batch.filter(pl.Series(at < closed))
-            wanted = shifted(closed, -self.window.range if self.options.generous else -1)
-            batch = batch.filter(pl.Series(at > wanted))
-            at = late[PROGRESS].to_numpy()
-            if self.options.late != "side":
-                side = self.late(late, at - self.window.range, at, np.ones(len(at), np.int64))
-        if batch.height:
-            self.keep(batch.select(PROGRESS, *self.keys, *self.aggregates.columns))
+        numbers = self.window.numbers_array(batch[PROGRESS].to_numpy())
+        kept, side = self.lateness.sift(batch, Spans(*numbers, self.closed_of(batch)))
+        if kept.height:
+            self.keep(kept.select(PROGRESS, *self.keys, *self.aggregates.columns))
         return side
 
-    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        if promise.group is not None:
-            self.levels.note(promise)
-            return []
-        before = self.closed
-        if not self.advance(promise):
-            return []
-        items: list[Item] = [*self.release(before, self.closed)]
-        self.levels.forget(self.closed)
-        return [*items, Punctuation(END if self.closed == END else self.bounds.value(self.closed))]
+    def release(self, before: int, promise: Punctuation) -> list[Item]:
+        return [*self.windows_between(before, self.closed)]
 
     # -- windows -------------------------------------------------------------------------------------------------
     def numbered(self, rows: Batch) -> Batch:
