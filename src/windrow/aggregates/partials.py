@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from windrow.aggregates.functions import Aggregate
+from windrow.aggregates.aggregate import Aggregate
 from windrow.aggregates.parts import NumberPart, Part, rows
 from windrow.aggregates.user import Failed
 

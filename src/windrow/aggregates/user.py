@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
+from windrow.aggregates.aggregate import Aggregate
 from windrow.aggregates.bags import Listed, in_order
-from windrow.aggregates.functions import Aggregate, Algebra
 from windrow.aggregates.objects import ObjectPart
 from windrow.aggregates.parts import Part
 from windrow.errors import ResultError
@@ -125,10 +125,6 @@ class UserDefined(Aggregate):
     user: UserAggregate | None = None
 
     function = "user"
-
-    @property
-    def algebra(self) -> Algebra:
-        return Algebra(invertible=self._definition.inverse is not None, order_exact=False)
 
     @property
     def _definition(self) -> UserAggregate:

@@ -9,7 +9,7 @@ import polars as pl
 from sqlglot import exp
 
 from windrow.aggregates import UserAggregate, make
-from windrow.aggregates.functions import Parameter
+from windrow.aggregates.aggregate import Parameter
 from windrow.logical.expressions import dtype_of
 from windrow.logical.monotone import monotone
 from windrow.spec.ahead import Ahead

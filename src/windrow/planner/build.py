@@ -60,7 +60,7 @@ from windrow.planner.windows import (
 )
 from windrow.spec.names import INPUT, PROGRESS, ROW, ROW_NUM, SOURCE, WINDOW_END
 from windrow.spec.time import Bounds, physical
-from windrow.windows import Landmark, Partitioned, RowSliding, SlideByTuple, Sliding
+from windrow.windows import Partitioned, RowSliding, SlideByTuple, Sliding
 
 
 def plan(node: Node, given: Given = NOTHING) -> Plan:

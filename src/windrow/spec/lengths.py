@@ -57,7 +57,7 @@ def policy(name: str) -> Policy:
     for known in POLICIES:
         if isinstance(name, str) and known == name:
             return known
-    raise QueryError(f"unknown late policy {name!r}; there are: {listing(POLICIES)}")
+    raise QueryError(f"unknown late policy {name!r}; available: {listing(POLICIES)}")
 
 
 def flush(name: str) -> FlushPolicy:
@@ -65,7 +65,7 @@ def flush(name: str) -> FlushPolicy:
     for known in FLUSHES:
         if isinstance(name, str) and known == name:
             return known
-    raise QueryError(f"unknown flush {name!r}; there are: {listing(FLUSHES)}")
+    raise QueryError(f"unknown flush {name!r}; available: {listing(FLUSHES)}")
 
 
 def _number(value: Length, dtype: pl.DataType, what: str) -> Fraction:
@@ -101,5 +101,5 @@ def _text(value: str, what: str) -> tuple[Fraction, str]:
     name = unit(found[2])
     if name is None:
         fixed = " (months and years have no fixed length)" if found[2].lower()[:4] in ("mont", "year") else ""
-        raise QueryError(f"{what} {value!r}: unknown unit {found[2]!r}{fixed}; there are: {listing(UNITS)}")
+        raise QueryError(f"{what} {value!r}: unknown unit {found[2]!r}{fixed}; available: {listing(UNITS)}")
     return Fraction(found[1]), name
