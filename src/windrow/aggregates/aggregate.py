@@ -72,6 +72,20 @@ class OfAnything(Aggregate):
         return not isinstance(dtype, (pl.Object, pl.Struct))
 
 
+class AtShare(Aggregate):
+    """Of numbers, with a share from 0 to 1 as its parameter."""
+
+    takes = "a number"
+
+    @classmethod
+    def accepts(cls, dtype: pl.DataType) -> bool:
+        return dtype.is_numeric()
+
+    @classmethod
+    def check(cls, parameters: tuple[Parameter, ...]) -> bool:
+        return is_share(parameters)
+
+
 def is_share(parameters: tuple[Parameter, ...]) -> bool:
     """One parameter from 0 to 1."""
     return len(parameters) == 1 and 0 <= parameters[0] <= 1

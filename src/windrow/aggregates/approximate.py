@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from windrow.aggregates.aggregate import Aggregate, OfAnything, Parameter, is_share
+from windrow.aggregates.aggregate import Aggregate, AtShare, OfAnything, Parameter
 from windrow.aggregates.bagged import Quantile
 from windrow.aggregates.frequent import HeavyHitters, of_all, ranking, share_and_filter
 from windrow.aggregates.parts import Part, counted, rows
@@ -37,20 +37,11 @@ class ApproxCountDistinct(_Sketched):
         return pl.Series(self.name, counts, dtype=self.result)
 
 
-class ApproxQuantile(_Sketched):
+class ApproxQuantile(AtShare, _Sketched):
     """About the value at a share of the order (KLL)."""
 
     function = "approx_quantile"
-    takes = "a number"
     wants = Quantile.wants.replace("quantile", "approx_quantile")
-
-    @classmethod
-    def accepts(cls, dtype: pl.DataType) -> bool:
-        return dtype.is_numeric()
-
-    @classmethod
-    def check(cls, parameters: tuple[Parameter, ...]) -> bool:
-        return is_share(parameters)
 
     def parts(self) -> tuple[Part, ...]:
         return (Kll(self._arg()),)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from windrow.aggregates.aggregate import Aggregate, OfAnything, Parameter, is_share
+from windrow.aggregates.aggregate import Aggregate, AtShare, OfAnything, Parameter
 from windrow.aggregates.bags import Bag
 from windrow.aggregates.functions import Avg, Sum
 from windrow.aggregates.parts import Part
@@ -104,20 +104,11 @@ class Mode(Bagged):
         return self._aligned(state, ordered.group_by("@i", maintain_order=True).agg(pl.col("v").first().alias("r")))
 
 
-class Quantile(Bagged):
+class Quantile(AtShare, Bagged):
     """The value at a share of the order, between two values in proportion (SQL's percentile_cont)."""
 
     function = "quantile"
-    takes = "a number"
     wants = "a share from 0 to 1, as in quantile(x, 0.9)"
-
-    @classmethod
-    def accepts(cls, dtype: pl.DataType) -> bool:
-        return dtype.is_numeric()
-
-    @classmethod
-    def check(cls, parameters: tuple[Parameter, ...]) -> bool:
-        return is_share(parameters)
 
     @property
     def share(self) -> Fraction:

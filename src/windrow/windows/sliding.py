@@ -77,6 +77,9 @@ class Sliding:
     def numbers_array(self, a: Ints) -> tuple[Ints, Ints]:
         return self.wids_array(a)
 
+    def releasing(self, w: int) -> int:
+        return self.end(w - 1)
+
     def released_array(self, promise: Ints) -> Ints:
         return released_by(promise, self.origin, self.slide)
 

@@ -43,6 +43,12 @@ class Window(Protocol):
 class Numbered(Protocol):
     """How a window type numbers its windows, in the order in which promises release them: what decides who is late."""
 
+    def end(self, w: int) -> int:
+        """Where window ``w`` ends."""
+
+    def releasing(self, w: int) -> int:
+        """The smallest promise that releases all windows below ``w``."""
+
     def numbers_array(self, a: Ints) -> tuple[Ints, Ints]:
         """First and one-past-last number of the windows that a value can be in."""
 
@@ -63,6 +69,12 @@ class ByValue:
     """
 
     __slots__ = ()
+
+    def end(self, w: int) -> int:
+        return w
+
+    def releasing(self, w: int) -> int:
+        return w
 
     def released_array(self, promise: Ints) -> Ints:
         return promise

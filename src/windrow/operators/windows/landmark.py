@@ -63,14 +63,6 @@ class Running(WindowOperator[Landmark]):
             self.chunks.free_below(last)
         return items
 
-    def promised_end(self, closed: int) -> int:
-        return self.bounds.value(min(END, self.window.end(closed)))
-
-    def promised_so_far(self) -> int:
-        if self.closed in (START, END):
-            return self.closed
-        return self.bounds.value(self.window.end(self.closed - 1))
-
     def release_groups(self, news: Batch) -> list[Item]:
         """Their slices up to the promise are settled, whatever the others do."""
         by, last = list(self.levels.by), int(news[CLOSED].max())  # type: ignore[arg-type]

@@ -74,17 +74,14 @@ class ByFunction(Rule):
                 f"the function {self.name} that makes promises gave {answer!r}: it must give a value of type "
                 f"{self.dtype}, or None"
             )
-        at = (
-            answer
-            if isinstance(answer, int)
-            else pl.DataFrame({"t": [answer]}).select(self._physical(pl.col("t"))).item()
-        )
+        at = answer if isinstance(answer, int) else self._physical(answer)
         if abs(at) >= reach(self.dtype)[0]:
             raise ResultError(f"the function {self.name} that makes promises gave {answer!r}: it is out of range")
         return int(at)
 
-    def _physical(self, column: pl.Expr) -> pl.Expr:
-        return physical(column.cast(self.dtype), self.dtype)
+    def _physical(self, answer: Any) -> int:
+        found = pl.DataFrame({"t": [answer]}).select(physical(pl.col("t").cast(self.dtype), self.dtype))
+        return int(found.item())
 
     def _fits(self, answer: Any) -> bool:
         if self.dtype.is_integer():
