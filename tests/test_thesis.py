@@ -1,4 +1,4 @@
-"""The window aggregations of the thesis (examples/thesis): against the oracle, by hand, and on Spark."""
+"""The window aggregations of the thesis (examples/thesis): against the oracle, by hand, and as Spark drives them."""
 
 import re
 import runpy
@@ -10,6 +10,7 @@ import pytest
 
 import windrow as wr
 from windrow.testing import compare, oracle, replay
+from windrow.testing.simulated import SimulatedSpark
 
 FOLDER = Path(__file__).parents[1] / "examples" / "thesis"
 RUN = runpy.run_path(str(FOLDER / "run.py"), run_name="thesis")
@@ -126,16 +127,13 @@ def test_a_source_with_exactly_five_percent_is_a_heavy_hitter():
     assert all(hitters == [{"value": "big", "count": 20}] for hitters in found.values())
 
 
-# -- on Spark ----------------------------------------------------------------------------------------------------------
-@pytest.mark.spark
-def test_spark_gives_the_same_answers(spark):
-    from windrow.hosts.spark.schema import to_dataframe
-
-    for number, sql in QUERIES.items():
-        here = planned(number)
-        slack = 1 if number in RUN["IN_MINUTES"] else f"{RUN['SLACK']} seconds"
-        there = {
-            link: wr.stream(to_dataframe(spark, s.data), progress="ts", slack=slack, row_num="n", name=link)
-            for link, s in here.sources.items()
-        }
-        compare(wr.sql(sql, **there).collect(), oracle(here), f"{number} on Spark")
+# -- as Spark drives them ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("number", NUMBERS)
+def test_shards_give_the_same_answers(number):
+    here, spark = planned(number), SimulatedSpark()
+    slack = 1 if number in RUN["IN_MINUTES"] else f"{RUN['SLACK']} seconds"
+    there = {
+        link: wr.stream(spark.frame([s.data[::2], s.data[1::2]]), progress="ts", slack=slack, row_num="n", name=link)
+        for link, s in here.sources.items()
+    }
+    compare(spark.collect(wr.sql(QUERIES[number], **there)), oracle(here), f"{number} on Spark")

@@ -125,7 +125,7 @@ def test_whole_queries_in_order_give_what_they_mean(left, right, seed):
         replay(replace(windowed, using="iop").group_by("k").agg(**counted), runs=1, seed=seed)
     inner = a.union(b).select("t", "k").distinct().window(4).group_by("k").agg(n=wr.count())
     outer = inner.window(20, 8, using="iop").agg(n=wr.sum("n"))
-    assert [s.meeting.name for s in outer.plan().stages()] == ["merge", "merge", "merge"]
+    assert [s.arms[0].meeting.name for s in outer.plan().stages()] == ["merge", "merge", "merge"]
     replay(outer, runs=2, seed=seed)
 
 

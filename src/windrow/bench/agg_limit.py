@@ -93,7 +93,7 @@ def bare(batches: Sequence[pa.Table]) -> int:
 def panes(batches: Sequence[pa.Table]) -> int:
     """Admission and the pane level: what runs before the exchange on Spark."""
     graph = Graph()
-    add_steps(graph, query(batches).plan().leaves()[0].steps, None)
+    add_steps(graph, query(batches).plan().stages()[0].inputs[0].whole, None)
     out = [item for b in batches for item in graph.on_batch(0, pl.DataFrame(b))]
     return sum(item.height for item in out if isinstance(item, pl.DataFrame))
 

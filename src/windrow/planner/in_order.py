@@ -8,7 +8,7 @@ import polars as pl
 
 from windrow.errors import PlanError
 from windrow.logical.explain import span
-from windrow.logical.nodes import Distinct, Node, Ordered, WindowAggregate, arrival, scans, under
+from windrow.logical.nodes import Distinct, Node, Ordered, WindowAggregate
 from windrow.planner.choice import LEAST, Given, sample_of
 from windrow.planner.plan import Meeting, Pipeline
 from windrow.planner.rows import merging
@@ -20,7 +20,7 @@ IOP = "iop"
 
 def check_in_order(node: WindowAggregate) -> None:
     """Refuse what rows in order cannot do."""
-    if isinstance(node.window, Partitioned) or (node.by_rows and len(arrival(node.input)) > 1):
+    if isinstance(node.window, Partitioned) or (node.by_rows and len(node.input.arrival) > 1):
         raise PlanError("using='iop': rows of partitions have no common order; leave it out")
     if node.options.late not in ("drop", "error") or node.options.versioned:
         raise PlanError(
@@ -37,7 +37,7 @@ def merged(node: WindowAggregate | Distinct, inputs: Sequence[Pipeline], given: 
 
 def cost_of_order(node: WindowAggregate | Distinct | Ordered, inputs: Sequence[Pipeline], given: Given) -> str:
     """What an order costs, for ``explain``: how long rows wait, and how much memory that takes."""
-    if isinstance(under(node.input), WindowAggregate):  # a promise that closes windows also puts them in order
+    if isinstance(node.input.origin, WindowAggregate):  # a promise that closes windows also puts them in order
         return "latency: none but that of the windows; memory: the results of one promise"
     wait = _wait(node.input)
     if wait is None:
@@ -52,7 +52,7 @@ def cost_of_order(node: WindowAggregate | Distinct | Ordered, inputs: Sequence[P
 
 def _wait(node: Node) -> int | None:
     """The slack of the slowest source, where all have one."""
-    slacks = [scan.source.slack for scan in scans(node)]
+    slacks = [scan.source.slack for scan in node.scans]
     known = [s for s in slacks if s is not None]
     return max(known) if known and len(known) == len(slacks) else None
 
@@ -65,7 +65,7 @@ def _amount(
     if rows is not None and rows.height >= LEAST:
         length = int(rows[PROGRESS].max()) - int(rows[PROGRESS].min())  # type: ignore[arg-type]
         return rows.height * wait / max(1, length), rows.estimated_size() / rows.height
-    told = [scan.statistics for scan in scans(node)]
+    told = [scan.statistics for scan in node.scans]
     if not told or any(t is None for t in told):
         return None, 0.0
     unit = 1_000_000 if isinstance(dtype, pl.Datetime) else 1

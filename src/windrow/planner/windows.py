@@ -10,15 +10,7 @@ from typing import Any
 from windrow.aggregates import Partials
 from windrow.errors import PlanError
 from windrow.logical.nodes import (
-    Apply,
-    Filter,
-    Node,
-    Project,
-    Split,
-    Union,
     WindowAggregate,
-    closed_by,
-    scans,
 )
 from windrow.operators import (
     AdaptPaned,
@@ -72,10 +64,10 @@ class Physical:
     meet: tuple[str, ...]
 
 
-def _sliding(node: WindowAggregate, aggregates: Partials) -> Physical:
-    window = node.window.over_rows if isinstance(node.window, RowSliding) else node.window
-    assert isinstance(window, Sliding)
-    algorithm = node.using or "paned"
+def _sliding(node: WindowAggregate, aggregates: Partials, algorithm: str | None, inputs: int) -> Physical:
+    window = node.window.sliding
+    assert window is not None
+    algorithm = algorithm or "paned"
     keys, options = key_names(node), node.options
     what = Windowing(window, keys, aggregates, node.bound, options, groups_promised(node))
     if algorithm == "paned":
@@ -91,7 +83,7 @@ def _sliding(node: WindowAggregate, aggregates: Partials) -> Physical:
     kind, says = BY_WINDOW_ID[algorithm]
     high = partial(kind, what)
     if algorithm in WATCHING:
-        high = partial(high, inputs=inputs_of(node.input))
+        high = partial(high, inputs=inputs)
     return Physical(algorithm, (low,), Step(algorithm, high, says), keys)
 
 
@@ -105,7 +97,7 @@ def _table(node: WindowAggregate, what: Windowing[Sliding]) -> Step:
     return Step("table", partial(make, flush), f"{says} {flush}", in_task=in_task)
 
 
-def _landmark(node: WindowAggregate, aggregates: Partials) -> Physical:
+def _landmark(node: WindowAggregate, aggregates: Partials, _algorithm: str | None, _inputs: int) -> Physical:
     assert isinstance(node.window, Landmark)
     keys, slices = key_names(node), Sliding(node.window.slide, node.window.slide, node.window.origin)
     low = Step("panes", partial(Panes, slices, keys, aggregates), "one partial per slide and group")
@@ -114,7 +106,7 @@ def _landmark(node: WindowAggregate, aggregates: Partials) -> Physical:
     return Physical("running", (low,), Step("running", running, f"a running total per group{_apart(by)}"), keys)
 
 
-def _session(node: WindowAggregate, aggregates: Partials) -> Physical:
+def _session(node: WindowAggregate, aggregates: Partials, _algorithm: str | None, _inputs: int) -> Physical:
     assert isinstance(node.window, Session)
     keys = key_names(node)
     low = Step("instants", partial(Instants, keys, aggregates), "one partial per progress value and group")
@@ -124,12 +116,12 @@ def _session(node: WindowAggregate, aggregates: Partials) -> Physical:
     return Physical("sessions", (low,), Step("sessions", sessions, says), keys)
 
 
-def _slide_by_tuple(node: WindowAggregate, aggregates: Partials) -> Physical:
+def _slide_by_tuple(node: WindowAggregate, aggregates: Partials, algorithm: str | None, _inputs: int) -> Physical:
     assert isinstance(node.window, SlideByTuple)
     keys = key_names(node)
     low = Step("instants", partial(Instants, keys, aggregates), "one partial per progress value and group")
     by = groups_promised(node)
-    algorithm = node.using or ("buffering" if by else "blocks")
+    algorithm = algorithm or ("buffering" if by else "blocks")
     if by and algorithm != "buffering":
         raise PlanError(f"the algorithm {algorithm!r} cannot run this query: {together(by)} 'buffering'")
     operator, says = BY_TUPLE[algorithm]
@@ -137,14 +129,15 @@ def _slide_by_tuple(node: WindowAggregate, aggregates: Partials) -> Physical:
     return Physical(algorithm, (low,), Step("slide-by-tuple", slid, f"{says}{_apart(by)}"), node.parts)
 
 
-def _partitioned(node: WindowAggregate, aggregates: Partials) -> Physical:
+def _partitioned(node: WindowAggregate, aggregates: Partials, _algorithm: str | None, _inputs: int) -> Physical:
     assert isinstance(node.window, Partitioned)
     what = Windowing(node.window, key_names(node), aggregates, options=node.options, parts=node.parts)
     rows = partial(PartitionedRows, what)
     return Physical("partitioned", (), Step("partitioned", rows, "rows ranked in their partition"), node.parts)
 
 
-SHAPES: dict[type[Any], Callable[[WindowAggregate, Partials], Physical]] = {
+# By the type of a window: the aggregation, its aggregates, the algorithm if one is chosen, and how many inputs it has.
+SHAPES: dict[type[Any], Callable[[WindowAggregate, Partials, str | None, int], Physical]] = {
     Sliding: _sliding,
     RowSliding: _sliding,
     Landmark: _landmark,
@@ -162,8 +155,8 @@ def groups_promised(node: WindowAggregate) -> Named:
     """The keys by which promises can close single groups. Those that markers make are told if they name nobody, where
     one shard knows all rows of a group.
     """
-    by = closed_by(node)
-    marked = any(scan.source.marker_by for scan in scans(node.input))
+    by = node.closed_by
+    marked = any(scan.source.marker_by for scan in node.input.scans)
     return Named(tuple((name, node.schema[name]) for name in by), marked and set(by) == set(key_names(node)))
 
 
@@ -175,14 +168,3 @@ def together(by: Iterable[str]) -> str:
 
 def _apart(by: Iterable[str]) -> str:
     return f", for everyone or by {', '.join(by)}" if by else ""
-
-
-def inputs_of(node: Node) -> int:
-    """How many pipelines lead here."""
-    match node:
-        case Union():
-            return sum(inputs_of(each) for each in node.inputs)
-        case Filter() | Project() | Apply() | Split():
-            return inputs_of(node.input)
-        case _:
-            return 1

@@ -13,7 +13,6 @@ from windrow.logical.nodes import (
     PROGRESSING,
     Node,
     Shape,
-    arrival,
     progressing,
 )
 from windrow.spec.lengths import check_zone, length, policy
@@ -100,7 +99,7 @@ class _Clause:
 
     def _numbers(self, attribute: exp.Expr) -> bool:
         """Whether this is row_num, or the column that stands for it."""
-        return attribute.name.lower() in {ROW_NUM, *(c.lower() for c in arrival(self.node)[-1:])}
+        return attribute.name.lower() in {ROW_NUM, *(c.lower() for c in self.node.arrival[-1:])}
 
     def _slide_by_tuple(self) -> Shape:
         sattr, rattr = self.clause.args.get("sattr"), self.clause.args.get("rattr")

@@ -88,12 +88,9 @@ def _named(table: Stream, name: str) -> Stream:
 
 
 def _scans(node: Node) -> list[Scan]:
-    if isinstance(node, Scan):
-        return [node]
-    if isinstance(node, Together):
+    if any(isinstance(each, Together) for each in node.walk()):
         raise QueryError("queries that run together are results, not a stream to query: query their source")
-    inputs = node.inputs if hasattr(node, "inputs") else (node.input,)
-    return [scan for each in inputs for scan in _scans(each)]
+    return [each for each in node.walk() if isinstance(each, Scan)]
 
 
 def _parse(query: str) -> exp.Expr:

@@ -10,6 +10,7 @@ import polars as pl
 
 from windrow.aggregates.recalc import fold
 from windrow.api.stream import Stream
+from windrow.errors import PlanError
 from windrow.logical.expressions import translate
 from windrow.logical.nodes import (
     Apply,
@@ -24,7 +25,6 @@ from windrow.logical.nodes import (
     Top,
     Union,
     WindowAggregate,
-    arrival,
 )
 from windrow.operators.progress.admit import Admit
 from windrow.spec.names import BRANCH, STATUS, VERSION, WINDOW_END, WINDOW_START
@@ -79,6 +79,7 @@ def _evaluate(node: Node, sources: Mapping[str, pl.DataFrame], by_rows: bool) ->
             return _top(node, _evaluate(node.input, sources, by_rows))
         case Together():
             return pl.concat([_member(node, name, _evaluate(q, sources, by_rows)) for name, q in node.queries])
+    raise PlanError(f"{type(node).__name__} has no definition here")
 
 
 def _admitted(node: Scan, frame: pl.DataFrame, by_rows: bool) -> pl.DataFrame:
@@ -150,20 +151,20 @@ def _end(node: Node, sources: Mapping[str, pl.DataFrame], by_rows: bool) -> int 
             return max((e for e in ways if e is not None), default=None)
         case Together():
             return None
-    return _moved(node, _end(node.input, sources, by_rows), by_rows, once=True)
+    return _moved(node, _end(node.inputs[0], sources, by_rows), by_rows, once=True)
 
 
 def _moved(node: Node, end: int | None, by_rows: bool, once: bool = False) -> int | None:
     """Where a stream ends behind steps on rows, which may have it progress on something else."""
     if end is None or by_rows or isinstance(node, (Scan, Union, WindowAggregate, Together)):
         return end
-    end = end if once else _moved(node.input, end, by_rows)
-    before = node.input.progress
+    end = end if once else _moved(node.inputs[0], end, by_rows)
+    before = node.inputs[0].progress
     if end is None or before is None:
         return end
     if isinstance(node, Project) and node.on is not None:
-        return end + node.input.times[node.on]
-    row = Bounds(node.input.schema[before]).column(before, np.array([end + node.input.lead])).to_frame()
+        return end + node.input.times[node.on].lead
+    row = Bounds(node.inputs[0].schema[before]).column(before, np.array([end + node.inputs[0].lead])).to_frame()
     if isinstance(node, Apply) and node.moves:
         return int(physical_of(node.function.of(row)))
     if isinstance(node, Project) and node.retimes is not None:
@@ -207,7 +208,7 @@ def _windows(node: WindowAggregate, frame: pl.DataFrame, end: int | None) -> pl.
     columns = [(wall_clock(at, zone) if zone is not None else at).alias("@t")]
     if zone is not None and end is not None:
         end = int(pl.select(wall_clock(pl.lit(end), zone)).item())
-    numbered = arrival(node.input)
+    numbered = node.input.arrival
     columns += [pl.col(numbered[-1]).cast(pl.Int64).alias("@row_num") if numbered else pl.lit(0).alias("@row_num")]
     columns += [translate(e, given).alias(n) for n, e in node.keys]
     arguments = {f"@{c.name}": c.argument for c in node.calls if c.argument is not None}
@@ -256,7 +257,7 @@ def _groups(
 
 def _number(node: WindowAggregate, row: Row, position: int) -> int:
     by_number = node.by_rows or (isinstance(node.window, SlideByTuple) and node.window.by == "row_num")
-    return int(row["@row_num"]) if by_number and arrival(node.input) else position
+    return int(row["@row_num"]) if by_number and node.input.arrival else position
 
 
 def _key(value: Any) -> Hashable:

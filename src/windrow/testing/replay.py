@@ -11,6 +11,7 @@ import polars as pl
 
 from windrow.api.stream import Stream
 from windrow.hosts.local import LocalRun
+from windrow.logical.node import Time
 from windrow.logical.nodes import (
     Filter,
     Node,
@@ -45,14 +46,13 @@ def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -
         run = LocalRun(plan)
         released: list[pl.DataFrame] = []
         waiting = {
-            leaf.source.name: _batches(leaf.source, query.sources[leaf.source.name].data, leaf.by_rows, rng)
-            for leaf in plan.leaves()
-            if isinstance(leaf.source, Scan)
+            read.scan.name: _batches(read.scan, query.sources[read.scan.name].data, read.by_rows, rng)
+            for read in plan.reads()
         }
         while any(waiting.values()):
             name = rng.choice(sorted(n for n, batches in waiting.items() if batches))
             run.push(name, waiting[name].pop(0))
-            released.append(_checked(run, query.node.times.get(WINDOW_END, 0), number))
+            released.append(_checked(run, query.node.times.get(WINDOW_END, Time()).lead, number))
             if restore:
                 counts, state = run.counts, run.snapshot()
                 run = LocalRun(again).restore(state)

@@ -15,7 +15,6 @@ from windrow.logical.nodes import (
     Project,
     Top,
     WindowAggregate,
-    arrival,
 )
 from windrow.spec.names import WINDOW_END, WINDOW_START
 from windrow.testing.oracle import oracle
@@ -69,7 +68,7 @@ def _rows(node: WindowAggregate, given: Stream, keys: list[str]) -> pl.DataFrame
     """The place of each row on the line, and its keys."""
     schema = node.input.schema
     columns = [translate(e, schema).alias(n) for n, e in node.keys]
-    number = arrival(node.input)[-1] if node.by_rows else node.attribute
+    number = node.input.arrival[-1] if node.by_rows else node.attribute
     placed = oracle(given).select(*columns, pl.col(number).cast(pl.Int64).alias(AT)).drop_nulls(AT)
     if isinstance(node.window, Partitioned):
         placed = placed.sort(AT).with_columns(pl.int_range(pl.len()).over(list(node.parts)).alias(AT))

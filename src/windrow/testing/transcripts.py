@@ -172,7 +172,7 @@ def run_spark(transcript: Transcript, spark: SparkSession, folder: Path, restart
     if transcript.error is not None:
         return
     moments = _write_files(transcript, folder / "later")
-    out = _Output()
+    out = Output()
     half = moments[-1] // 2 + 1 if moments[-1] > 0 and restart else 0
     for leg in (range(half), range(half, moments[-1] + 1)):  # the second goes on from the checkpoint of the first
         for name in transcript.streams:
@@ -184,10 +184,10 @@ def run_spark(transcript: Transcript, spark: SparkSession, folder: Path, restart
             query = transcript.build(_file_streams(transcript, spark, folder), MARKER)
             with_late = sets_aside(query.plan()) or any("late" in step for step in transcript.steps)
             out.run(query, folder / "checkpoint", with_late)
-    _check_micro_batches(transcript, query, moments, out)
+    check_micro_batches(transcript, query, moments, out)
 
 
-class _Output:
+class Output:
     """What came out of the micro-batches of a streaming query, over all its restarts."""
 
     def __init__(self) -> None:
@@ -219,12 +219,8 @@ class _Output:
             self.history[progress.batchId] = dict(self.counts)
 
 
-def _check_micro_batches(
-    transcript: Transcript,
-    query: Stream,
-    moments: list[int],
-    out: _Output,
-) -> None:
+def check_micro_batches(transcript: Transcript, query: Stream, moments: list[int], out: Output) -> None:
+    """Raise Mismatch unless each micro-batch has put out what the transcript expects of it."""
     empty = pl.DataFrame(schema=query.schema)
     done = -1
     for number, step in enumerate(transcript.steps):
@@ -261,7 +257,7 @@ def _write_files(transcript: Transcript, folder: Path) -> list[int]:
     """A file per micro-batch in every stream's folder; returns for each step the last micro-batch up to it."""
     moments, batch = [], -1
     for step in transcript.steps:
-        if {"input", "punctuation", "end"} & set(step) and not ("end" in step and _has_slack(transcript)):
+        if is_micro_batch(transcript, step):
             batch += 1
             for name in transcript.streams:
                 _write_file(transcript, name, step, folder / name, batch)
@@ -269,8 +265,20 @@ def _write_files(transcript: Transcript, folder: Path) -> list[int]:
     return moments
 
 
+def is_micro_batch(transcript: Transcript, step: Mapping[str, Any]) -> bool:
+    """Whether a step brings rows or promises. Where promises come from slack, the end of a stream brings none."""
+    return bool({"input", "punctuation", "end"} & set(step)) and not ("end" in step and _has_slack(transcript))
+
+
 def _write_file(transcript: Transcript, name: str, step: Mapping[str, Any], folder: Path, batch: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{batch:05d}.parquet"
+    marked_rows(transcript, name, step).write_parquet(path)
+    os.utime(path, (1_600_000_000 + batch, 1_600_000_000 + batch))  # Spark takes files in order of time
+
+
+def marked_rows(transcript: Transcript, name: str, step: Mapping[str, Any]) -> pl.DataFrame:
+    """The rows of a stream in a step, and its promise as one of them."""
     schema = transcript.schema(name)
     rows = frame((step.get("input") or {}).get(name, []), schema)
     dtype = schema[transcript.streams[name]["progress"]]
@@ -283,9 +291,7 @@ def _write_file(transcript: Transcript, name: str, step: Mapping[str, Any], fold
         if promise is not None:
             mark = {**{c: [None] for c in schema}, MARKER: [promise]}
             rows = pl.concat([rows, pl.DataFrame([_series(c, v, rows.schema[c]) for c, v in mark.items()])])
-    path = folder / f"{batch:05d}.parquet"
-    rows.write_parquet(path)
-    os.utime(path, (1_600_000_000 + batch, 1_600_000_000 + batch))  # Spark takes files in order of time
+    return rows
 
 
 def _file_streams(transcript: Transcript, spark: SparkSession, folder: Path) -> dict[str, Any]:

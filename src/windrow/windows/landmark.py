@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from windrow.windows.tuples import UNBOUNDED, Bools, Ints, Tuple, near, positive, released_by
+from windrow.windows.window_type import WindowType
 
 
 @dataclass(frozen=True, slots=True)
-class Landmark:
+class Landmark(WindowType):
     """Window w holds the tuples with ``a < origin + (w+1)*slide``; a tuple is in every window from its first on.
 
     >>> 7 in Landmark(60).wids(Tuple(5)), -1 in Landmark(60).wids(Tuple(5))
@@ -24,6 +25,10 @@ class Landmark:
     def __post_init__(self) -> None:
         positive(SLIDE=self.slide)
         near(self.origin)
+
+    @property
+    def step(self) -> tuple[int, int]:
+        return self.slide, self.origin
 
     def end(self, w: int) -> int:
         """The first value after window ``w``."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from windrow.windows.sliding import Sliding
 from windrow.windows.tuples import ByValue, Ints, Tuple, positive
+from windrow.windows.window_type import WindowType
 
 
 def rank_array(row_num: Ints, codes: Ints) -> Ints:
@@ -27,13 +28,18 @@ def rank_array(row_num: Ints, codes: Ints) -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
-class Partitioned(ByValue):
+class Partitioned(ByValue, WindowType):
     """Window (w, p) is the sliding window w over the ranks of p's tuples by ``row_num`` (Eq. 5.4 to 5.6).
 
     >>> rows = [Tuple(0, 0, "x"), Tuple(0, 1, "y"), Tuple(0, 2, "x")]
     >>> [t.row_num for t in Partitioned(2, 1).extent((1, "x"), rows)]
     [0, 2]
     """
+
+    by_rows = True
+    ends_in_order = False
+    takes_late = False
+    in_partitions = True
 
     range: int
     slide: int

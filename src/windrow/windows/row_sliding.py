@@ -7,21 +7,32 @@ from dataclasses import dataclass
 
 from windrow.windows.sliding import Sliding
 from windrow.windows.tuples import Ints, Tuple, positive
+from windrow.windows.window_type import WindowType
 
 
 @dataclass(frozen=True, slots=True)
-class RowSliding:
+class RowSliding(WindowType):
     """As Sliding, over ``row_num`` instead of the progressing attribute.
 
     >>> [t.row_num for t in RowSliding(2, 1).extent(1, [Tuple(9, 0), Tuple(7, 1), Tuple(8, 2)])]
     [0, 1]
     """
 
+    by_rows = True
+
     range: int
     slide: int
 
     def __post_init__(self) -> None:
         positive(RANGE=self.range, SLIDE=self.slide)
+
+    @property
+    def sliding(self) -> Sliding:
+        return self.over_rows
+
+    @property
+    def step(self) -> tuple[int, int]:
+        return self.slide, 0
 
     @property
     def over_rows(self) -> Sliding:

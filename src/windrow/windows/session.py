@@ -8,16 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from windrow.windows.tuples import ByValue, Ints, Tuple, positive
+from windrow.windows.window_type import WindowType
 
 
 @dataclass(frozen=True, slots=True)
-class Session(ByValue):
+class Session(ByValue, WindowType):
     """Session (key, first a) is ``[first a, last a + gap)``; a distance of exactly ``gap`` starts a new one.
 
     >>> rows = [Tuple(0), Tuple(4), Tuple(9)]
     >>> sorted(Session(5).windows(rows))
     [(None, 0), (None, 9)]
     """
+
+    takes_late = False
 
     gap: int
 

@@ -9,10 +9,11 @@ from typing import Literal
 import numpy as np
 
 from windrow.windows.tuples import Bools, ByValue, Ints, Tuple, positive
+from windrow.windows.window_type import WindowType
 
 
 @dataclass(frozen=True, slots=True)
-class SlideByTuple(ByValue):
+class SlideByTuple(ByValue, WindowType):
     """Window w, the ``a`` of an n-th tuple, holds the tuples with ``w - range < a <= w`` (Eq. 5.10 to 5.18).
 
     ``by="row_num"`` counts tuples by arrival, ``by="rank"`` by (a, row_num). The n-th tuples are those whose
@@ -23,12 +24,18 @@ class SlideByTuple(ByValue):
     ([10, 12], [7, 12])
     """
 
+    inclusive = True
+
     range: int
     slide: int = 1
     by: Literal["row_num", "rank"] = "row_num"
 
     def __post_init__(self) -> None:
         positive(RANGE=self.range, SLIDE=self.slide)
+
+    @property
+    def counts_rows(self) -> bool:
+        return self.by == "row_num" and self.slide > 1
 
     def windows(self, tuples: Sequence[Tuple]) -> set[Hashable]:
         if self.by == "row_num":

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from windrow.windows.tuples import Bools, Ints, Tuple, near, positive, released_by
+from windrow.windows.window_type import WindowType
 
 
 @dataclass(frozen=True, slots=True)
-class Sliding:
+class Sliding(WindowType):
     """Window w holds the tuples with ``origin + (w+1)*slide - range <= a < origin + (w+1)*slide``.
 
     >>> minute = 60
@@ -28,6 +29,14 @@ class Sliding:
     def __post_init__(self) -> None:
         positive(RANGE=self.range, SLIDE=self.slide)
         near(self.origin)
+
+    @property
+    def sliding(self) -> Sliding:
+        return self
+
+    @property
+    def step(self) -> tuple[int, int]:
+        return self.slide, self.origin
 
     # -- the bounds of one window ------------------------------------------------------------------------------
     def start(self, w: int) -> int:

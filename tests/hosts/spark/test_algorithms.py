@@ -1,4 +1,4 @@
-"""Every algorithm, and queries that share panes, on Spark: streaming with a restart half way, and as a batch."""
+"""Every algorithm, and queries that share panes: streaming over restarts and as a batch, as one process has it."""
 
 import os
 
@@ -10,11 +10,13 @@ import windrow as wr
 from windrow.hosts.spark.compile import results
 from windrow.sinks.parquet import ParquetBatches, read_committed
 from windrow.testing import compare
+from windrow.testing.disturbed import disturbed
+from windrow.testing.simulated import SimulatedSpark
 
-pytestmark = pytest.mark.spark
 SLIDING = ("wid", "buffering", "adaptwid", "adaptpaned")  # paned and blocks run in the transcripts
 BY_TUPLE = ("bins", "buffering")
-TOGETHER = 3  # streaming queries at the same time
+ON_SPARK = ("adaptwid", "together")  # one that watches its sources, and one with several results
+PARTS = range(4)
 spread = wr.aggregate("spread", int, None, lambda v: v[-1] - v[0], state="BIGINT", result="BIGINT")
 
 
@@ -35,10 +37,9 @@ def put(folder, parts):
         os.utime(folder / f"{part}.parquet", (100 + part, 100 + part))
 
 
-def queries(folder, **options):
-    s = wr.read_parquet(folder, progress="ts", slack="30 seconds", name="s", **options)
+def queries(s, other):
+    """``s`` and ``other`` have the same rows."""
     found = {}
-    other = wr.read_parquet(folder, progress="ts", slack="30 seconds", name="other", **options)
     for using in SLIDING:
         source = s.union(other) if using == "adaptwid" else s  # the one that watches its sources
         windowed = source.window("2 minutes", "30 seconds", using=using).group_by("k")
@@ -53,6 +54,52 @@ def queries(folder, **options):
     return found
 
 
+def over(source):
+    return queries(*(wr.stream(source(), progress="ts", slack="30 seconds", name=name) for name in ("s", "other")))
+
+
+def over_files(folder, **options):
+    named = (wr.read_parquet(folder, progress="ts", slack="30 seconds", name=n, **options) for n in ("s", "other"))
+    return queries(*named)
+
+
+WHOLE = pl.concat([rows(part) for part in PARTS])
+NAMES = tuple(over(WHOLE.clear))
+
+
+def by_name(name, frame):
+    """The results of each of the queries that run together; of another query, its results."""
+    if name != "together":
+        return {name: frame}
+    return {n: frame.filter(pl.col(n).is_not_null()).select(n).unnest(n) for n in frame.columns}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_algorithm_streams_over_restarts_what_it_gives_as_a_whole(name):
+    batches = [{n: rows(part) for n in (("s", "other") if name == "adaptwid" else ("s",))} for part in PARTS]
+    out = disturbed(lambda spark: over(lambda: spark.stream(WHOLE.schema))[name], batches)
+    check(name, pl.concat([batch.results for batch in out]))
+
+
+def check(name, found):
+    expected = over(lambda: WHOLE)[name].collect()
+    for part, frame in by_name(name, found).items():
+        whole = expected[part] if isinstance(expected, dict) else expected
+        closed = whole.filter(pl.col("window_end") <= frame["window_end"].max())
+        assert frame.height > 20
+        compare(frame, closed, part)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_algorithm_as_a_batch_equals_the_process(name):
+    spark = SimulatedSpark()
+    expected = over(lambda: WHOLE)[name].collect()
+    found = by_name(name, spark.collect(over(lambda: spark.frame([WHOLE[::2], WHOLE[1::2]]))[name]))
+    for part, frame in found.items():
+        compare(frame, expected[part] if isinstance(expected, dict) else expected, part)
+
+
+# -- on Spark ----------------------------------------------------------------------------------------------------------
 class Each:
     """The results of every query that shares panes, to a folder of its own."""
 
@@ -66,14 +113,6 @@ class Each:
         frame.unpersist()
 
 
-def run_all(folder, out):
-    """All queries to the end of what is there, a few at the same time: Spark gives a worker 10 s to start."""
-    waiting = list(queries(folder, streaming=True).items())
-    for first in range(0, len(waiting), TOGETHER):
-        for running in [started(name, query, out) for name, query in waiting[first : first + TOGETHER]]:
-            running.awaitTermination()
-
-
 def started(name, query, out):
     writer = query.to_spark().writeStream.option("checkpointLocation", str(out / f"{name}-state"))
     writer = writer.trigger(availableNow=True)
@@ -82,30 +121,20 @@ def started(name, query, out):
     return writer.format("parquet").option("path", str(out / name)).start()
 
 
-def test_each_algorithm_streams_over_a_restart_and_equals_the_process(spark, tmp_path):
+@pytest.mark.spark
+def test_on_spark_too_over_a_restart(spark, tmp_path):
     folder, out = tmp_path / "in", tmp_path / "out"
-    put(folder, [0, 1])
-    run_all(folder, out)
-    put(folder, [2, 3])
-    run_all(folder, out)
-    for name, query in queries(folder).items():
-        expected = query.collect()
-        parts = expected if isinstance(expected, dict) else {name: expected}
-        for part, whole in parts.items():
-            found = read_committed(out / part)
-            last = found["window_end"].max()
-            assert found.height > 20
-            compare(found, whole.filter(pl.col("window_end") <= last), part)
-            assert whole.filter(pl.col("window_end") <= last).height == found.height
-
-
-def test_each_algorithm_as_a_batch_equals_the_process(spark, tmp_path):
-    put(tmp_path / "in", [0])
-    for name, query in queries(tmp_path / "in").items():
-        here = query.collect()
-        frame = query.to_spark()
-        if isinstance(here, dict):
-            for part, expected in here.items():
-                compare(pl.DataFrame(results(frame, part).toArrow()).cast(expected.schema), expected, part)
-        else:
-            compare(pl.DataFrame(frame.toArrow()).cast(here.schema), here, name)
+    for parts in (PARTS[:2], PARTS[2:]):
+        put(folder, parts)
+        queries = over_files(folder, streaming=True)
+        for running in [started(name, queries[name], out) for name in ON_SPARK]:
+            running.awaitTermination()
+    check("adaptwid", read_committed(out / "adaptwid"))
+    for name in ("short", "long"):
+        whole = over(lambda: WHOLE)["together"].collect()[name]
+        found = read_committed(out / name)
+        assert found.height > 20
+        compare(found, whole.filter(pl.col("window_end") <= found["window_end"].max()), name)
+    frame, whole = over_files(folder)["together"].to_spark(), over(lambda: WHOLE)["together"].collect()
+    for name, expected in whole.items():  # as a batch
+        compare(pl.DataFrame(results(frame, name).toArrow()).cast(expected.schema), expected, name)

@@ -1,4 +1,4 @@
-"""Every aggregate on a real Spark, streaming with a restart and batch; users' functions and policies there."""
+"""Every aggregate and window type as Spark drives them; users' functions and policies on a real one."""
 
 import os
 import random
@@ -12,9 +12,10 @@ import windrow as wr
 from windrow.cli.run import reason
 from windrow.hosts.spark.schema import to_dataframe
 from windrow.testing import compare, oracle
+from windrow.testing.disturbed import disturbed
 from windrow.testing.replay import latest
+from windrow.testing.simulated import SimulatedSpark
 
-pytestmark = pytest.mark.spark
 SLACK = 9
 GROUPS = ("k",)
 
@@ -63,24 +64,36 @@ def run(query, folder, **options):
     return out
 
 
-def test_every_aggregate_as_a_stream_with_a_restart_and_as_a_batch(spark, tmp_path):
+def every(source):
+    return source.window(12, 6).group_by(*GROUPS).agg(**EVERY)
+
+
+def test_every_aggregate_as_a_stream_with_restarts_and_as_a_batch():
     rows = random_rows(60)
-    parts = [rows[i : i + 15] for i in range(0, 60, 15)]
-
-    def query(source):
-        return source.window(12, 6).group_by(*GROUPS).agg(**EVERY)
-
-    in_process = query(wr.stream(rows, progress="t", slack=SLACK, name="s"))
-    expected = oracle(in_process)
-    batch = query(wr.stream(to_dataframe(spark, rows), progress="t", name="s")).collect()
+    expected = oracle(every(wr.stream(rows, progress="t", slack=SLACK, name="s")))
+    spark = SimulatedSpark()
+    batch = spark.collect(every(wr.stream(spark.frame([rows[:20], rows[20:]]), progress="t", name="s")))
     compare(batch, expected, "batch")
-    write(rows, tmp_path / "in", 0, parts[:2])
-    released = run(query(stream_of(spark, tmp_path / "in")), tmp_path)
-    write(rows, tmp_path / "in", 2, parts[2:])
-    released += run(query(stream_of(spark, tmp_path / "in")), tmp_path)
-    closed = expected.filter(pl.col("window_end") <= rows["t"].max() - SLACK)
-    assert closed.height > 10
-    compare(pl.concat([f.cast(closed.schema) for f in released]), closed, "stream")
+    parts = [{"s": [rows[i : i + 8], rows[i + 8 : i + 15]]} for i in range(0, 60, 15)]
+    out = disturbed(lambda s: every(wr.stream(s.stream(rows.schema), "t", slack=SLACK, name="s")), parts)
+    compare(pl.concat([batch.results for batch in out]), closed(rows, expected), "stream")
+
+
+def closed(rows, expected):
+    found = expected.filter(pl.col("window_end") <= rows["t"].max() - SLACK)
+    assert found.height > 10
+    return found
+
+
+@pytest.mark.spark
+def test_every_aggregate_on_spark_over_a_restart(spark, tmp_path):
+    rows = random_rows(60)
+    expected = closed(rows, oracle(every(wr.stream(rows, progress="t", slack=SLACK, name="s"))))
+    released = []
+    for first, parts in ((0, [rows[:30]]), (1, [rows[30:]])):
+        write(rows, tmp_path / "in", first, parts)
+        released += run(every(stream_of(spark, tmp_path / "in")), tmp_path)
+    compare(pl.concat([f.cast(expected.schema) for f in released]), expected, "stream")
 
 
 SHAPES = {
@@ -100,18 +113,19 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_every_window_type_as_a_batch(name, spark):
+def test_every_window_type_as_a_batch(name):
     """Shards know only their own groups; the end of the stream is the same for all of them."""
-    rows = random_rows(40, seed=2)
+    rows, spark = random_rows(40, seed=2), SimulatedSpark()
 
     def query(data):
         windowed = SHAPES[name](wr.stream(data, progress="t", row_num="n", name="s"))
         return (windowed if windowed.parts else windowed.group_by("k")).agg(n=wr.count(), w=wr.max("w"), s=wr.sum("x"))
 
-    built = query(to_dataframe(spark, rows))
-    compare(latest(built.collect(), built), oracle(query(rows)), name)
+    built = query(spark.frame([rows[:15], rows[15:]]))
+    compare(latest(spark.collect(built), built), oracle(query(rows)), name)
 
 
+@pytest.mark.spark
 def test_rows_that_a_users_aggregate_cannot_take_are_bad_or_stop_the_query(spark, tmp_path):
     inverse = wr.aggregate("inverse", lambda x: 1 / x, lambda a, b: a + b, float, state="DOUBLE", result="DOUBLE")
     rows = pl.DataFrame({"t": [1, 2, 3], "k": ["a", "a", "b"], "x": [2, 0, 4]})
@@ -127,6 +141,7 @@ def test_rows_that_a_users_aggregate_cannot_take_are_bad_or_stop_the_query(spark
     assert "'k': 'a'" in reason(stopped.value)
 
 
+@pytest.mark.spark
 def test_the_policy_error_stops_a_stream_and_says_which_window(spark, tmp_path):
     rows = pl.DataFrame({"t": [1, 40]})
     write(rows, tmp_path / "in", 0, [rows, pl.DataFrame({"t": [2]})])
@@ -136,7 +151,7 @@ def test_the_policy_error_stops_a_stream_and_says_which_window(spark, tmp_path):
     assert "1 late rows, the first in the released window [0, 10)" in reason(stopped.value)
 
 
-def test_partitions_of_a_source_promise_for_themselves_through_the_exchange(spark, tmp_path):
+def test_partitions_of_a_source_promise_for_themselves_through_the_exchange():
     """As Kafka: offsets of different partitions have nothing to do with each other."""
     rows = pl.DataFrame(
         {
@@ -146,11 +161,13 @@ def test_partitions_of_a_source_promise_for_themselves_through_the_exchange(spar
             "off": [900, 901, 3, 4, 5, 902, 903, 6, 7],
         }
     )
-    write(rows, tmp_path / "in", 0, [rows[:4], rows[4:6], rows[6:]])
-    source = stream_of(spark, tmp_path / "in", row_num=("part", "off"))
-    built = source.rows(2, partition_by="k").agg(first=wr.min("off"), last=wr.max("off"))
-    found = pl.concat(run(built, tmp_path))
-    assert sorted(found.rows()) == [
+
+    def build(spark):
+        source = wr.stream(spark.stream(rows.schema), "t", slack=SLACK, row_num=("part", "off"), name="s")
+        return source.rows(2, partition_by="k").agg(first=wr.min("off"), last=wr.max("off"))
+
+    out = disturbed(build, [{"s": rows[:4]}, {"s": rows[4:6]}, {"s": rows[6:]}])
+    assert sorted(pl.concat([batch.results for batch in out]).rows()) == [
         ("a", 0, 2, 900, 901),
         ("a", 2, 4, 902, 903),
         ("b", 0, 2, 3, 4),

@@ -1,4 +1,4 @@
-"""Promises by every rule on Spark: the windows that are out are those that one process lets out for the same rows."""
+"""Promises by every rule, as Spark drives them: the windows are out that one process lets out for the same rows."""
 
 import os
 
@@ -9,8 +9,8 @@ import pytest
 import windrow as wr
 from windrow.sinks.parquet import read_committed
 from windrow.testing import accounted, compare
+from windrow.testing.disturbed import disturbed
 
-pytestmark = pytest.mark.spark
 FILES = 5
 
 
@@ -41,58 +41,49 @@ def put(folder, numbers):
         os.utime(folder / f"{number}.parquet", (100 + number, 100 + number))
 
 
-def query(source, way, **options):
+def query(source, way):
     punctuation, more = WAYS[way]
     more = {**more, "arrival": "came", "ahead": "1 hour"}
-    if isinstance(source, pl.DataFrame):
-        stream = wr.stream(source, "ts", punctuation=punctuation, name="s", **more)
-    else:
-        stream = wr.read_parquet(source, "ts", punctuation=punctuation, name="s", **more, **options)
+    stream = wr.stream(source, "ts", punctuation=punctuation, name="s", **more)
     keys = ("p", "k") if way == "partitions" else ("k",)  # each partition promises for its own keys, too
     return stream.window("20 seconds", "10 seconds").group_by(*keys).agg(n=wr.count(), last=wr.max("nr"))
 
 
-def stream_all(folder, out):
-    """All of them to the end of what is there, two at a time: Spark gives a worker 10 s to start."""
-    progress = {}
-    for ways in (["rows", "partitions"], ["estimated", "function"]):
-        running = {way: started(folder, way, out) for way in ways}
-        for way, each in running.items():
-            each.awaitTermination()
-            progress[way] = each.recentProgress
-    return progress
+@pytest.mark.parametrize("way", WAYS)
+def test_every_rule_lets_out_what_it_lets_out_in_process(way):
+    batches = [{"s": frame(number)} for number in range(FILES)]
+    out = disturbed(lambda spark: query(spark.stream(frame(0).schema), way), batches)
+    check(way, pl.concat([batch.results for batch in out]), [batch.counts for batch in out])
 
 
-def started(folder, way, out):
-    frame = query(folder, way, streaming=True, max_files=1).to_spark()
-    writer = frame.writeStream.format("parquet").option("path", str(out / way))
-    return writer.option("checkpointLocation", str(out / f"{way}-state")).trigger(availableNow=True).start()
+def check(way, found, counts):
+    run = query(frame(0).clear(), way).run()
+    expected = pl.concat([run.push("s", frame(number)).results() for number in range(FILES)])
+    assert expected.height > 100
+    compare(found, expected, way)
+    counted = {c: sum(m[c] for m in counts) for c in ("rows_in", "rows_late", "rows_bad", "promises_ignored")}
+    assert counted == {c: run.counts[c] for c in counted}
+    assert run.counts["rows_bad"] == 4 * FILES
+    # What is out and what is still open are all rows, each in two windows.
+    accounted(counted, pl.concat([found, run.end().results()]), windows=2, where=way)
 
 
-def test_every_rule_lets_out_on_spark_what_it_lets_out_in_process_also_over_a_restart(spark, tmp_path):
-    put(tmp_path / "in", range(3))
-    first = stream_all(tmp_path / "in", tmp_path / "out")
-    put(tmp_path / "in", range(3, FILES))
-    second = stream_all(tmp_path / "in", tmp_path / "out")
-    for way in WAYS:
-        run = query(frame(0).clear(), way).run()
-        parts = []
-        for number in range(FILES):
-            parts.append(run.push("s", frame(number)).results())
-        expected = pl.concat(parts)
-        assert expected.height > 100, way
-        compare(read_committed(tmp_path / "out" / way), expected, way)
-        counted = {}
-        for counter in ("rows_in", "rows_late", "rows_bad", "promises_ignored"):
-            counted[counter] = sum(p.observedMetrics["windrow"][counter] for p in [*first[way], *second[way]])
-            assert counted[counter] == run.counts[counter], counter
-        assert run.counts["rows_bad"] == 4 * FILES
-        # What Spark has put out and what is still open are all rows, each in two windows.
-        still = run.end().results()
-        accounted(counted, pl.concat([read_committed(tmp_path / "out" / way), still]), windows=2, where=way)
+@pytest.mark.spark
+def test_on_spark_too_over_a_restart(spark, tmp_path):
+    metrics = []
+    for numbers in (range(3), range(3, FILES)):
+        put(tmp_path / "in", numbers)
+        source = spark.readStream.schema(spark.read.parquet(str(tmp_path / "in")).schema)
+        source = source.option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
+        writer = query(source, "estimated").to_spark().writeStream.format("parquet")
+        writer = writer.option("path", str(tmp_path / "out")).option("checkpointLocation", str(tmp_path / "state"))
+        running = writer.trigger(availableNow=True).start()
+        running.awaitTermination()
+        metrics += [p.observedMetrics["windrow"] for p in running.recentProgress]
+    check("estimated", read_committed(tmp_path / "out"), metrics)
 
 
-def test_slack_in_rows_needs_an_order_on_spark(spark, tmp_path):
+def test_slack_in_rows_needs_an_order_on_spark(tmp_path):
     put(tmp_path / "in", range(1))
     stream = wr.read_parquet(tmp_path / "in", "ts", punctuation=wr.promise.rows(5), streaming=True)
     with pytest.raises(wr.PlanError, match="name the column that numbers them"):

@@ -1,4 +1,4 @@
-"""Promises about single groups, on Spark: the same windows, late rows and counts as in process, over a restart."""
+"""Promises about single groups, as Spark drives them: the same windows, late rows and counts as in process."""
 
 import os
 
@@ -9,8 +9,8 @@ import pytest
 import windrow as wr
 from windrow.sinks.parquet import read_committed
 from windrow.testing import compare
+from windrow.testing.disturbed import disturbed
 
-pytestmark = pytest.mark.spark
 FILES = 4
 QUERIES = {
     "session": lambda s: s.session(3).group_by("k").agg(n=wr.count()),
@@ -36,38 +36,49 @@ def frame(number):
     return pl.concat([rows, pl.DataFrame(markers, schema=rows.schema, orient="row")])
 
 
+COUNTERS = ("rows_in", "rows_late", "rows_revised", "promises_unmatched", "promises_ignored")
+
+
+def in_process(name):
+    """What is released, and the counters."""
+    run = QUERIES[name](wr.stream(frame(0).clear(), "t", punctuation="m", punctuation_by="k", name="s")).run()
+    released = pl.concat([run.push("s", frame(number)).results() for number in range(FILES)])
+    assert released.height
+    assert run.counts["promises_unmatched"] >= FILES
+    return released, {counter: run.counts[counter] for counter in COUNTERS}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_each_group_closes_by_its_own_promises(name):
+    def build(spark):
+        return QUERIES[name](
+            wr.stream(spark.stream(frame(0).schema), "t", punctuation="m", punctuation_by="k", name="s")
+        )
+
+    out = disturbed(build, [{"s": [frame(number)[:90], frame(number)[90:]]} for number in range(FILES)])
+    expected, counts = in_process(name)
+    compare(pl.concat([batch.results for batch in out]), expected, name)
+    assert {counter: sum(batch.counts[counter] for batch in out) for counter in COUNTERS} == counts
+
+
+@pytest.mark.spark
+def test_on_spark_too_through_two_stages_and_over_a_restart(spark, tmp_path):
+    metrics = []
+    for numbers in (range(2), range(2, FILES)):
+        put(tmp_path / "in", numbers)
+        s = wr.read_parquet(tmp_path / "in", "t", punctuation="m", punctuation_by="k", streaming=True, name="s")
+        s = QUERIES["nested"](s).to_spark(shards=2)
+        writer = s.writeStream.format("parquet").option("path", str(tmp_path / "out"))
+        running = writer.option("checkpointLocation", str(tmp_path / "state")).trigger(availableNow=True).start()
+        running.awaitTermination()
+        metrics += [p.observedMetrics["windrow"] for p in running.recentProgress]
+    expected, counts = in_process("nested")
+    compare(read_committed(tmp_path / "out"), expected, "nested")
+    assert sum(m["rows_in"] for m in metrics) == counts["rows_in"]
+
+
 def put(folder, numbers):
     folder.mkdir(exist_ok=True)
     for number in numbers:
         frame(number).write_parquet(folder / f"{number}.parquet")
         os.utime(folder / f"{number}.parquet", (100 + number, 100 + number))
-
-
-def stream_all(folder, out):
-    running = {}
-    for name, build in QUERIES.items():
-        s = wr.read_parquet(folder, "t", punctuation="m", punctuation_by="k", streaming=True, max_files=1, name="s")
-        writer = build(s).to_spark(shards=2).writeStream.format("parquet").option("path", str(out / name))
-        running[name] = (
-            writer.option("checkpointLocation", str(out / f"{name}-state")).trigger(availableNow=True).start()
-        )
-    for each in running.values():
-        each.awaitTermination()
-    return {name: [p.observedMetrics["windrow"] for p in each.recentProgress] for name, each in running.items()}
-
-
-def test_each_group_closes_by_its_own_promises(spark, tmp_path):
-    put(tmp_path / "in", range(2))
-    first = stream_all(tmp_path / "in", tmp_path / "out")
-    put(tmp_path / "in", range(2, FILES))
-    second = stream_all(tmp_path / "in", tmp_path / "out")
-    for name, build in QUERIES.items():
-        run = build(wr.stream(frame(0).clear(), "t", punctuation="m", punctuation_by="k", name="s")).run()
-        released = [run.push("s", frame(number)).results() for number in range(FILES)]
-        expected = pl.concat(released)
-        assert expected.height, name
-        compare(read_committed(tmp_path / "out" / name), expected, name)
-        metrics = [*first[name], *second[name]]
-        for counter in ("rows_in", "rows_late", "rows_revised", "promises_unmatched", "promises_ignored"):
-            assert sum(m[counter] for m in metrics) == run.counts[counter], (name, counter)
-        assert run.counts["promises_unmatched"] >= FILES

@@ -1,16 +1,13 @@
-"""Promises that go back, on Spark: as many are counted as in process, and the same windows are released."""
-
-import os
+"""Promises that go back, as Spark drives them: as many are counted as in process, and the same windows are released."""
 
 import numpy as np
 import polars as pl
 import pytest
 
 import windrow as wr
-from windrow.sinks.parquet import read_committed
 from windrow.testing import accounted, compare
+from windrow.testing.disturbed import disturbed
 
-pytestmark = pytest.mark.spark
 FILES = 5
 
 
@@ -30,22 +27,15 @@ def frame(number):
     )
 
 
-def put(folder, numbers):
-    folder.mkdir(exist_ok=True)
-    for number in numbers:
-        frame(number).write_parquet(folder / f"{number}.parquet", row_group_size=70)
-        os.utime(folder / f"{number}.parquet", (100 + number, 100 + number))
-
-
 WAYS = {
     "markers": ("PUNCTUATED BY markers(m, by => k)", wr.promise.markers("m", by="k")),
     "function": ("PUNCTUATED BY latest()", wr.promise.function(lambda seen: seen.greatest % 700, name="latest")),
 }
 
 
-def in_sql(folder, way):
+def in_sql(source, way):
     text = f"SELECT k, count(*) AS n FROM s {WAYS[way][0]} [RANGE 50, WA t] WHERE t >= 0 GROUP BY k"
-    return wr.sql(text, WAYS["function"][1], s=wr.read_parquet(folder, "t", streaming=True, max_files=1))
+    return wr.sql(text, WAYS["function"][1], s=wr.stream(source, "t"))
 
 
 def in_python(way):
@@ -53,33 +43,19 @@ def in_python(way):
     return s.where("t >= 0").window(50).group_by("k").agg(n=wr.count())
 
 
-def stream_all(folder, out):
-    running = {}
-    for way in WAYS:
-        writer = in_sql(folder, way).to_spark(shards=2).writeStream.format("parquet").option("path", str(out / way))
-        running[way] = writer.option("checkpointLocation", str(out / f"{way}-state")).trigger(availableNow=True).start()
-    for each in running.values():
-        each.awaitTermination()
-    return {way: [p.observedMetrics["windrow"] for p in each.recentProgress] for way, each in running.items()}
-
-
-def test_as_many_are_counted_as_in_process_also_over_a_restart(spark, tmp_path):
-    put(tmp_path / "in", range(2))
-    first = stream_all(tmp_path / "in", tmp_path / "out")
-    put(tmp_path / "in", range(2, FILES))
-    second = stream_all(tmp_path / "in", tmp_path / "out")
-    for way in WAYS:
-        run, ignored, released = in_python(way).run(), [], []
-        for number in range(FILES):
-            released.append(run.push("s", frame(number)).results())
-            ignored.append(run.counts["promises_ignored"])
-        metrics = [*first[way], *second[way]]
-        found = [m["promises_ignored"] for m in metrics]
-        assert list(np.cumsum(found)) == ignored, way
-        assert ignored[-1] > (10 if way == "markers" else 0)
-        compare(read_committed(tmp_path / "out" / way), pl.concat(released), way)
-        counts = {name: sum(m[name] for m in metrics) for name in ("rows_in", "rows_late", "rows_bad")}
-        assert counts == {name: run.counts[name] for name in counts}
-        markers = 30 * FILES if way == "markers" else 0
-        both = pl.concat([read_committed(tmp_path / "out" / way), run.end().results()])
-        accounted(counts, both, markers=markers, where=way)
+@pytest.mark.parametrize("way", WAYS)
+def test_as_many_are_counted_as_in_process_also_over_restarts(way):
+    batches = [{"s": frame(number)} for number in range(FILES)]
+    out = disturbed(lambda spark: in_sql(spark.stream(frame(0).schema), way), batches)
+    run, ignored, released = in_python(way).run(), [], []
+    for number in range(FILES):
+        released.append(run.push("s", frame(number)).results())
+        ignored.append(run.counts["promises_ignored"])
+    assert list(np.cumsum([batch.counts["promises_ignored"] for batch in out])) == ignored
+    assert ignored[-1] > (10 if way == "markers" else 0)
+    found = pl.concat([batch.results for batch in out])
+    compare(found, pl.concat(released), way)
+    counts = {name: sum(batch.counts[name] for batch in out) for name in ("rows_in", "rows_late", "rows_bad")}
+    assert counts == {name: run.counts[name] for name in counts}
+    markers = 30 * FILES if way == "markers" else 0
+    accounted(counts, pl.concat([found, run.end().results()]), markers=markers, where=way)

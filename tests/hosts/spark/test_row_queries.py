@@ -1,4 +1,4 @@
-"""Orders, distinct rows, Python functions, split ways, in-order plans on Spark: streaming over a restart, and batch."""
+"""Orders, distinct rows, Python functions, split ways, in-order plans: streaming over restarts, and batch."""
 
 import os
 
@@ -9,8 +9,8 @@ import pytest
 import windrow as wr
 from windrow.sinks.parquet import read_committed
 from windrow.testing import compare, oracle
+from windrow.testing.disturbed import disturbed
 
-pytestmark = pytest.mark.spark
 LINKS = ("a", "b", "c")
 FILES = 3
 
@@ -60,21 +60,6 @@ def queries(source):
     }
 
 
-def stream_all(spark, folder, out):
-    return {name: streamed(spark, folder, name, out) for name in queries(united(nothing))}
-
-
-def streamed(spark, folder, name, out):
-    def source(link):
-        files = spark.readStream.schema("ts TIMESTAMP, ip BIGINT, len BIGINT").option("maxFilesPerTrigger", 1)
-        return files.parquet(str(folder / link))
-
-    writer = queries(united(source))[name].to_spark().writeStream.format("parquet").option("path", str(out / name))
-    running = writer.option("checkpointLocation", str(out / f"{name}-state")).trigger(availableNow=True).start()
-    running.awaitTermination()
-    return running.recentProgress
-
-
 def in_process(name):
     """The same micro-batches, one after the other; all parts of a batch before its promises, as in a shard."""
     run = queries(united(nothing))[name].run()
@@ -85,22 +70,54 @@ def in_process(name):
     return run, pl.concat(parts)
 
 
-def test_row_queries_stream_over_a_restart_what_one_process_lets_out(spark, tmp_path):
-    put(tmp_path / "in", range(2))
-    first = stream_all(spark, tmp_path / "in", tmp_path / "out")
-    put(tmp_path / "in", range(2, FILES))
-    second = stream_all(spark, tmp_path / "in", tmp_path / "out")
-    for name in queries(united(nothing)):
-        run, expected = in_process(name)
-        assert expected.height > 5, name
-        assert run.counts["rows_late"] == 0, name
-        compare(read_committed(tmp_path / "out" / name), expected, name)
-        for counter in ("rows_in", "rows_late", "rows_bad"):
-            counted = sum(p.observedMetrics["windrow"][counter] for p in [*first[name], *second[name]])
-            assert counted == run.counts[counter], (name, counter)
-    assert sum(p.observedMetrics["windrow"]["rows_bad"] for p in [*first["ways"], *second["ways"]]) > 5
+NAMES = tuple(queries(united(nothing)))
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_row_queries_stream_over_restarts_what_one_process_lets_out(name):
+    batches = [{link: halves(frame(link, number)) for link in LINKS} for number in range(FILES)]
+    out = disturbed(lambda spark: queries(united(lambda link: spark.stream(frame(link, 0).schema)))[name], batches)
+    check(name, pl.concat([batch.results for batch in out]), [batch.counts for batch in out])
+
+
+def halves(rows):
+    return [rows[: rows.height // 2], rows[rows.height // 2 :]]
+
+
+def check(name, found, counts):
+    run, expected = in_process(name)
+    assert expected.height > 5
+    assert run.counts["rows_late"] == 0
+    compare(found, expected, name)
+    for counter in ("rows_in", "rows_late", "rows_bad"):
+        assert sum(m[counter] for m in counts) == run.counts[counter], counter
+    assert name != "ways" or sum(m["rows_bad"] for m in counts) > 5
+
+
+@pytest.mark.spark
+def test_functions_and_orders_on_spark_too_over_a_restart(spark, tmp_path):
+    """Python functions travel to its workers; a query without windows has state, too."""
+    counts = {"ways": [], "order": []}
+    for numbers in (range(2), range(2, FILES)):
+        put(tmp_path / "in", numbers)
+        running = {name: started(spark, tmp_path, name) for name in counts}
+        for name, each in running.items():
+            each.awaitTermination()
+            counts[name] += [p.observedMetrics["windrow"] for p in each.recentProgress]
+    for name in counts:
+        check(name, read_committed(tmp_path / name), counts[name])
+
+
+def started(spark, folder, name):
+    def source(link):
+        files = spark.readStream.schema("ts TIMESTAMP, ip BIGINT, len BIGINT").option("maxFilesPerTrigger", 1)
+        return files.parquet(str(folder / "in" / link))
+
+    writer = queries(united(source))[name].to_spark().writeStream.format("parquet").option("path", str(folder / name))
+    return writer.option("checkpointLocation", str(folder / f"{name}-state")).trigger(availableNow=True).start()
+
+
+@pytest.mark.spark
 def test_row_queries_as_a_batch_give_what_they_mean_and_orders_hold(spark, tmp_path):
     put(tmp_path / "in", range(FILES))
     frames = {link: pl.concat([frame(link, number) for number in range(FILES)]) for link in LINKS}

@@ -1,9 +1,8 @@
-"""The thesis's queries over unions, streaming on Spark: what a link that falls behind costs out of order and in order.
+"""The thesis's queries over unions, as Spark drives them: what a link that falls behind costs out of and in order.
 
 Three links: one fast, one as fast that can be 40 s behind, one nearly silent. Each shows its clock at a file's end.
 """
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +10,10 @@ import polars as pl
 import pytest
 
 import windrow as wr
-from windrow.sinks.parquet import read_committed
 from windrow.testing import compare, oracle
+from windrow.testing.disturbed import disturbed
+from windrow.testing.simulated import SimulatedSpark
 
-pytestmark = pytest.mark.spark
 FOLDER = Path(__file__).parents[3] / "examples" / "thesis"
 PACKETS = {"fast": 10, "other": 10, "silent": 0.05}  # a second
 FILES = 3  # of each link; a micro-batch takes one of each
@@ -22,7 +21,6 @@ CLOCKS = FILES * len(PACKETS)  # rows that are no packets
 LENGTH = 121  # seconds of a file: all links alike, two windows of a minute are open at its end
 SLACK, SKEW = 6, 40  # seconds
 BEGIN = 1_700_000_100  # where windows of 5 minutes begin
-COLUMNS = "ts TIMESTAMP, srcIP STRING, destIP STRING, clock TIMESTAMP"
 PLANS = {"oop": "", "iop": "/*+ USING(iop) */"}
 TUMBLING = ("Q1-2", "Q8-2")
 # How much more state the skew may cost out of order. Flat is not 1.0: at which moment of a window a micro-batch ends
@@ -60,24 +58,8 @@ def files(link, skew):
         yield pl.concat([arrived, told, rows_of([5, None], [0, 0], [0, 0])] if last else [arrived, told])
 
 
-def put(folder, skew):
-    for link in PACKETS:
-        (folder / link).mkdir(parents=True)
-        for number, frame in enumerate(files(link, skew)):
-            frame.write_parquet(folder / link / f"{number}.parquet")
-            os.utime(folder / link / f"{number}.parquet", (100 + number, 100 + number))
-
-
 def arrived(skew):
     return {link: pl.concat(files(link, skew)) for link in PACKETS}
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    made = {skew: tmp_path_factory.mktemp(f"behind-{skew}") for skew in (0, SKEW)}
-    for skew, folder in made.items():
-        put(folder / "in", skew)
-    return made
 
 
 def asked(number, source, hint=""):
@@ -90,21 +72,14 @@ def asked(number, source, hint=""):
     return wr.sql((FOLDER / f"{number}.sql").read_text().replace("SELECT", f"SELECT {hint}", 1), **tables)
 
 
-def streamed(spark, folder, number, plan):
+def streamed(number, plan, skew):
     """The results, the greatest state in bytes after a micro-batch, and the sums of the counters."""
-
-    def source(link):
-        return spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1).parquet(str(folder / "in" / link))
-
-    out = folder / f"{number}-{plan}"
-    query = asked(number, source, PLANS[plan]).to_spark(shards=1)
-    writer = query.writeStream.format("parquet").option("path", str(out / "results"))
-    running = writer.option("checkpointLocation", str(out / "state")).trigger(availableNow=True).start()
-    running.awaitTermination()
-    told = [p.observedMetrics["windrow"] for p in running.recentProgress]
-    assert len(told) == FILES
-    sums = {c: sum(t[c] for t in told) for c in ("rows_in", "rows_late", "rows_bad")}
-    return read_committed(out / "results"), max(t["state_bytes"] for t in told), sums
+    schema = arrived(0)["fast"].schema
+    batches = [dict(zip(PACKETS, each, strict=True)) for each in zip(*(files(x, skew) for x in PACKETS), strict=True)]
+    assert len(batches) == FILES
+    out = disturbed(lambda spark: asked(number, lambda link: spark.stream(schema), PLANS[plan]), batches, shards=1)
+    sums = {c: sum(batch.counts[c] for batch in out) for c in ("rows_in", "rows_late", "rows_bad")}
+    return pl.concat([batch.results for batch in out]), max(batch.counts["state_bytes"] for batch in out), sums
 
 
 def closed(number, skew):
@@ -116,13 +91,13 @@ def closed(number, skew):
 
 
 @pytest.mark.parametrize("number", GROWTH)
-def test_a_link_that_is_behind_costs_memory_in_order_and_not_out_of_order(spark, folders, number):
+def test_a_link_that_is_behind_costs_memory_in_order_and_not_out_of_order(number):
     most = {}
-    for skew, folder in folders.items():
+    for skew in (0, SKEW):
         expected = closed(number, skew)
         assert expected.height >= 5
         for plan in PLANS:
-            results, most[plan, skew], sums = streamed(spark, folder, number, plan)
+            results, most[plan, skew], sums = streamed(number, plan, skew)
             compare(results, expected, f"{number} {plan} {skew} s behind")
             assert (sums["rows_late"], sums["rows_bad"]) == (1, 1)
             if number in TUMBLING:
@@ -139,9 +114,10 @@ def still_open(results, skew):
 
 
 @pytest.mark.parametrize("number", TUMBLING)
-def test_at_the_end_every_packet_is_in_a_window_or_bad(spark, folders, number):
-    query = asked(number, lambda link: spark.read.schema(COLUMNS).parquet(str(folders[SKEW] / "in" / link)))
-    found, frames = query.collect(), arrived(SKEW)
+def test_at_the_end_every_packet_is_in_a_window_or_bad(number):
+    spark, frames = SimulatedSpark(), arrived(SKEW)
+    found = spark.collect(asked(number, lambda link: spark.frame(list(files(link, SKEW)))))
+    bad = sum(f["ts"].null_count() for f in frames.values()) - CLOCKS
     compare(found, oracle(asked(number, frames.get)), number)
     packets = sum(f.filter(pl.col("clock").is_null()).height for f in frames.values())
-    assert found["count"].sum() + query.bad_rows().count() == packets > 6000
+    assert found["count"].sum() + bad == packets > 6000

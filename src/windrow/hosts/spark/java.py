@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 
 from windrow.errors import PlanError
@@ -28,12 +29,24 @@ exec "{java}" "$@"
 
 def version(java: str) -> int | None:
     """The major version of a java command; None if it does not run."""
+    found = re.search(r'version "(?:1\.)?(\d+)', _about(java))
+    return int(found[1]) if found else None
+
+
+def build(java: str) -> str | None:
+    """The exact version of a java command, such as 17.0.15+6; None if it does not run."""
+    found = re.search(r"\(build ([\w.+-]+)", _about(java))
+    return found[1] if found else None
+
+
+@cache
+def _about(java: str) -> str:
+    """What a java command says about itself; asked once, as it takes a tenth of a second."""
     try:
         done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError):
-        return None
-    found = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
-    return int(found[1]) if found else None
+        return ""
+    return done.stderr + done.stdout
 
 
 def find() -> tuple[str, int] | None:

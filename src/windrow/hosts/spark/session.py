@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.errors import PlanError
 from windrow.hosts.spark import java, shims
+from windrow.hosts.spark.archive import OPTIONS, Archive
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,7 +42,7 @@ def session(
     move to Python and checkpoint files cheap to write.
     ``log`` is a file for what Spark and its workers print; without it they print to stderr.
     """
-    java.ensure()
+    command = java.ensure()
     from pyspark.sql import SparkSession
 
     master = master or os.environ.get("SPARK_MASTER", "local[*]")
@@ -61,6 +62,8 @@ def session(
         **(ON_ONE_MACHINE if master.startswith("local") else {}),
         **conf,
     }
+    if options := _java_options(str(conf.get(OPTIONS, "")), command):
+        settings[OPTIONS] = options
     builder = SparkSession.builder.appName(app).master(master)
     for key, value in settings.items():
         builder = builder.config(key, str(value))
@@ -70,6 +73,11 @@ def session(
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def _java_options(given: str, command: str) -> str:
+    """What the JVM is told, with the archive of classes that belongs to it, if there is one."""
+    return given if "Archive" in given else f"{given} {Archive(command).options()}".strip()
 
 
 @contextmanager

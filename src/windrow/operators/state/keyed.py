@@ -35,6 +35,18 @@ def matched(left: Frame, right: Frame, on: Sequence[str], how: Literal["inner", 
     return both.drop(SAME)
 
 
+def banded(left: pl.DataFrame, right: pl.DataFrame, time: str, other: str, low: int, high: int) -> pl.DataFrame:
+    """Pairs of a left and a right row with ``low <= other - time <= high``, whatever else they are.
+
+    >>> banded(pl.DataFrame({"t": [1, 9]}), pl.DataFrame({"u": [3, 4]}), "t", "u", 0, 2).rows()
+    [(1, 3)]
+    """
+    lowest, highest = pl.col(time) + low, pl.col(time) + high
+    bounds = left.with_columns(lowest.alias("@lowest"), highest.alias("@highest"))
+    found = bounds.join_where(right, pl.col(other) >= pl.col("@lowest"), pl.col(other) <= pl.col("@highest"))
+    return found.drop("@lowest", "@highest")
+
+
 def numbered(frame: Batch, keys: Sequence[str], name: str = "@group") -> Batch:
     """A number per distinct value of some columns, NULL among them, in the order in which they first appear.
 

@@ -1,0 +1,89 @@
+"""Checked joins: two streams, what must be equal, and how near their times must be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+from sqlglot import exp
+
+from windrow.errors import PlanError, QueryError, listing
+from windrow.logical.checked import on_value
+from windrow.logical.expressions import dtype_of, fail
+from windrow.logical.nodes import Join, Node, Side
+from windrow.progress import LONGEST
+
+SUFFIX = "_right"  # of a right column whose name is taken, as Polars has it
+Columns = tuple[tuple[str, Side, str], ...]
+
+
+def all_columns(left: Node, right: Node, suffix: str = SUFFIX) -> Columns:
+    """All columns of both sides; a right one whose name is taken gets a suffix."""
+    own: Columns = tuple((c, 0, c) for c in left.schema)
+    return own + tuple((c if c not in left.schema else f"{c}{suffix}", 1, c) for c in right.schema)
+
+
+def joined(
+    left: Node,
+    right: Node,
+    on: Sequence[tuple[exp.Expr, exp.Expr]],
+    low: int,
+    high: int,
+    columns: Columns | None = None,
+    where: exp.Expr | None = None,
+    sql: str | None = None,
+) -> Join:
+    """A join of streams that progress, on keys that can be equal; its names are all different.
+
+    ``where`` is over the result columns, and may name those of ``columns`` only.
+    """
+    left, right = (_timed(node, name) for node, name in ((left, "left"), (right, "right")))
+    _check_times(left, right)
+    if low > high:
+        raise QueryError(f"the join takes no pair: its band begins at {low} and ends before it, at {high}")
+    if max(abs(low), abs(high)) > LONGEST:
+        raise QueryError("the band of the join is too long")
+    for a, b in on:
+        common_type(a, dtype_of(a, left.schema, sql), b, dtype_of(b, right.schema, sql), sql)
+    columns = all_columns(left, right) if columns is None else columns
+    names = [name for name, _, _ in columns]
+    if twice := {n for n in names if names.count(n) > 1}:
+        raise QueryError(f"both sides of the join have columns {listing(twice)}: give them different names")
+    node = Join(left, right, tuple(on), low, high, columns, where)
+    if where is not None and (dtype := dtype_of(where, node.schema, sql)) != pl.Boolean:
+        raise fail(where, f"a condition must be true or false, and this is of type {dtype}", sql)
+    return node
+
+
+def _timed(node: Node, name: str) -> Node:
+    """An input whose progress values are the values of its progressing column."""
+    if node.versioned:
+        raise PlanError(f"the {name} side has results that come in versions: a join of them is not supported yet")
+    if node.progress is None:
+        raise PlanError(
+            f"the {name} side of the join does not progress: keep its progressing column in the SELECT list"
+        )
+    return on_value(node, node.progress)
+
+
+def _check_times(left: Node, right: Node) -> None:
+    a, b = (node.schema[node.progress or ""] for node in (left, right))
+    if (a.is_integer() and b.is_integer()) or a == b:
+        return
+    raise QueryError(
+        f"the times of a join must be of one type: {left.progress} is {a}, and {right.progress} is {b}. Cast one"
+    )
+
+
+def common_type(a: exp.Expr, of_a: pl.DataType, b: exp.Expr, of_b: pl.DataType, sql: str | None = None) -> pl.DataType:
+    """The type in which two keys are compared, so that 1 and 1.0 meet."""
+    if of_a == of_b and not of_a.is_nested():
+        return of_a
+    if of_a.is_integer() and of_b.is_integer():
+        return pl.Int64()
+    simple = all(t.is_integer() or t.is_float() for t in (of_a, of_b))
+    if simple:
+        return pl.Float64()
+    raise fail(
+        b, f"{a.sql('spark')} of type {of_a} and {b.sql('spark')} of type {of_b} cannot be equal: cast one of them", sql
+    )

@@ -1,0 +1,51 @@
+"""Micro-batches on the simulated Spark that die and run again, under a query that is started anew now and then."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from windrow.api.stream import Stream
+from windrow.testing.mismatch import Mismatch
+from windrow.testing.replay import compare
+from windrow.testing.simulated import Checkpoint, MicroBatch, Rows, Running, SimulatedSpark
+
+RESTARTED, DIED = 0.3, 0.3  # how often, of all micro-batches
+
+
+def disturbed(
+    build: Callable[[SimulatedSpark], Stream],
+    batches: Sequence[Mapping[str, Rows]],
+    seed: int = 0,
+    shards: int = 2,
+    **options: Any,
+) -> list[MicroBatch]:
+    """What each micro-batch puts out; Mismatch if one that runs again puts out anything else than before it died.
+
+    ``build`` makes the query over the sources of a session. It is called for every start, as another process would.
+    """
+    rng, checkpoint = random.Random(seed), Checkpoint()
+
+    def started() -> Running:
+        spark = SimulatedSpark(shards, seed=rng.getrandbits(32))
+        return spark.start(build(spark), checkpoint, **options)
+
+    running, found = started(), []
+    for number, rows in enumerate(batches):
+        if number and rng.random() < RESTARTED:
+            running = started()
+        died = running.push(rows, commit=False) if rng.random() < DIED else None
+        if died is not None and rng.random() < 0.5:
+            running = started()
+        found.append(running.push(rows))
+        if died is not None:
+            _check_same(died, found[-1], f"micro-batch {number} run again")
+    return found
+
+
+def _check_same(died: MicroBatch, again: MicroBatch, where: str) -> None:
+    compare(again.results, died.results, where)
+    compare(again.late, died.late, f"{where}, late rows")
+    if {**again.counts, "state_bytes": 0} != {**died.counts, "state_bytes": 0}:  # whose size can depend on its history
+        raise Mismatch(f"{where}: the counts {again.counts} instead of {died.counts}")
