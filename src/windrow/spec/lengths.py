@@ -61,7 +61,7 @@ def policy(name: str) -> Policy:
 
 
 def flush(name: str) -> FlushPolicy:
-    """A way to flush a table that exists."""
+    """The flush policy of a name; raises QueryError for an unknown one."""
     for known in FLUSHES:
         if isinstance(name, str) and known == name:
             return known

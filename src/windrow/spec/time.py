@@ -43,7 +43,7 @@ def reach(dtype: pl.DataType) -> tuple[int, int, str]:
 
 
 def within(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
-    """Whether a progress value, as an integer, is one that can be worked with. Of NULL nothing is said."""
+    """Whether a progress value, as an integer, is one that can be worked with. NULL for NULL."""
     most = reach(dtype)[0]
     return value.is_between(-most, most, closed="none")
 

@@ -135,8 +135,8 @@ class Admit(Stateless):
         named = [pl.col(c).is_not_null() for c in self.marker_by]
         for column, dtype in zip(self.marker_by, self.marker_types, strict=False):
             if not _alike(schema[column], dtype):
-                told = ABOUT.format(column, schema[column], dtype)
-                why = why.when(pl.col(column).is_not_null()).then(pl.lit(told))
+                foreign_type = pl.lit(ABOUT.format(column, schema[column], dtype))
+                why = why.when(pl.col(column).is_not_null()).then(foreign_type)
         if len(named) > 1:  # what it promises about whom is not clear
             why = why.when(pl.any_horizontal(named) & ~pl.all_horizontal(named)).then(pl.lit(VAGUE))
         return why.otherwise(pl.lit(None, pl.String)).alias(REASON)  # type: ignore[no-any-return]
@@ -156,14 +156,14 @@ class Admit(Stateless):
     def _promises(self, marks: Batch) -> list[Item]:
         """One promise for each group that markers name, and one for everyone, each with all that it sums up.
 
-        Groups come first: what is said about everyone may be later than what is said about them.
+        Groups come first: a promise about everyone may be later than the ones about them.
         """
         found: list[Item] = []
         if self.marker_by:
             groups = marks.filter(self._named()).group_by(*self.marker_by, maintain_order=True).agg(MARK)
-            found += [Punctuation(said[-1], tuple(group), tuple(said)) for *group, said in groups.rows()]
-        if said := marks.filter(~self._named())[MARK].to_list():
-            found.append(Punctuation(said[-1], None, tuple(said)))
+            found += [Punctuation(values[-1], tuple(group), tuple(values)) for *group, values in groups.rows()]
+        if values := marks.filter(~self._named())[MARK].to_list():
+            found.append(Punctuation(values[-1], None, tuple(values)))
         return found
 
     def _parsed(self) -> pl.Expr:

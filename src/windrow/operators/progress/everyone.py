@@ -10,7 +10,7 @@ from windrow.spec.batches import Batch
 class Everyone(Stateless):
     """Stands where a stream that promises by group meets an operator whose groups are others, or that has none.
 
-    ``counts``: whether such promises are somebody's word, and not a by-product, so that ignoring them is told.
+    ``counts``: whether such promises come from markers, and not as a by-product, so that ignoring them is counted.
 
     >>> Everyone(True).on_punctuation(0, Punctuation(5, ("a",)))[0].kind
     'ignored'

@@ -22,9 +22,9 @@ class Judge(Forwarding):
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         self.memory, value = self.rule.promise(self.memory, batch)
         found = [Punctuation(value)] if value is not None else []
-        told = [side for promise in found for side in ignored(self.promises, promise)] if self.rule.claims else []
+        sides = [side for promise in found for side in ignored(self.promises, promise)] if self.rule.claims else []
         news = [promise for promise in [*found, *self.rule.groups(self.memory)] if self.promises.give(promise)]
-        return [*told, *news]
+        return [*sides, *news]
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         return [promise] if self.promises.give(promise) else []
@@ -40,8 +40,8 @@ class Judge(Forwarding):
 
     def restore(self, state: State) -> None:
         self.memory = dict(state)
-        told = self.memory.pop("promised", None)
-        self.promises = Promises() if told is None else promises_of(told).get(0, Promises())
+        saved = self.memory.pop("promised", None)
+        self.promises = Promises() if saved is None else promises_of(saved).get(0, Promises())
         self._saved = dict(state)
 
     def state_bytes(self) -> int:
@@ -79,8 +79,8 @@ class Generate(Punctuate):
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         """A promise from further up is as good as one of ours."""
-        told = ignored(self.judge.promises, promise)
-        return super().on_punctuation(port, promise) if self.judge.promises.give(promise) else list(told)
+        counted = ignored(self.judge.promises, promise)
+        return super().on_punctuation(port, promise) if self.judge.promises.give(promise) else list(counted)
 
     def snapshot(self) -> State:
         return {**super().snapshot(), **{f"judge/{k}": v for k, v in self.judge.snapshot().items()}}

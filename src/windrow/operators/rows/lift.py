@@ -1,4 +1,4 @@
-"""Lift: the first step of user-defined aggregates, row by row, so that a row that fails can be told and set aside."""
+"""Lift: the first step of user-defined aggregates, row by row, so that a row that fails leaves by the side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AdaptWID: each group by the cheaper of two ways, rows in a buffer or partials of open windows (Li 6.3)."""
+"""AdaptWID: each group in the cheaper of two forms, rows in a buffer or partials of open windows (Li 6.3)."""
 
 from __future__ import annotations
 
