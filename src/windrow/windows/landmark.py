@@ -27,10 +27,6 @@ class Landmark(ById, WindowType):
         positive(SLIDE=self.slide)
         near(self.origin)
 
-    @property
-    def step(self) -> tuple[int, int]:
-        return self.slide, self.origin
-
     def windows(self, tuples: Sequence[Tuple]) -> set[Hashable]:
         """Without end from the first tuple on; the ones up to the last tuple's first window differ."""
         firsts = [(t.a - self.origin) // self.slide for t in tuples]

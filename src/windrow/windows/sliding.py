@@ -35,10 +35,6 @@ class Sliding(ById, WindowType):
     def sliding(self) -> Sliding:
         return self
 
-    @property
-    def step(self) -> tuple[int, int]:
-        return self.slide, self.origin
-
     # -- the bounds of one window ------------------------------------------------------------------------------
     def start(self, w: int) -> int:
         """The first value that belongs to window ``w``."""
