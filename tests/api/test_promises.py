@@ -68,7 +68,7 @@ def test_explain_says_where_promises_come_from():
     [
         (lambda: wr.promise.rows(-1), "zero or more, not -1"),
         (lambda: wr.promise.partitions("p", 0), "at least one partition, not 0"),
-        (lambda: wr.promise.partitions("q", 2), "partitions: 'q' is not a column; there are: p, t"),
+        (lambda: wr.promise.partitions("q", 2), "partitions: 'q' is not a column; available: p, t"),
         (lambda: wr.promise.estimated(5, 1.5), "above 0 and at most 1, not 1.5"),
         (lambda: wr.promise.estimated("5 seconds"), "initial"),
         (lambda: wr.promise.heartbeats("q"), "'q' is not a column"),
@@ -84,7 +84,7 @@ def test_a_way_that_does_not_fit_is_refused(declared, reason):
 def test_two_ways_at_once_are_refused():
     with pytest.raises(wr.QueryError, match="either slack or punctuation"):
         wr.stream(EMPTY, "t", slack=3, punctuation=wr.promise.rows(3))
-    with pytest.raises(wr.QueryError, match="makes promises without any"):
+    with pytest.raises(wr.QueryError, match="has no markers"):
         wr.stream(EMPTY, "t", punctuation=wr.promise.rows(3), punctuation_by="p")
     with pytest.raises(wr.QueryError, match="one order of all rows"):
         wr.stream(EMPTY, "t", punctuation=wr.promise.rows(3), row_num=("p", "t"))

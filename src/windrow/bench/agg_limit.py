@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from windrow.api.functions import count
 from windrow.api.functions import max as greatest
-from windrow.api.stream import Stream, stream
+from windrow.api.sources import stream
+from windrow.api.stream import Stream
 from windrow.bench.experiment import Experiment, Outcome
 from windrow.graph import Graph
 from windrow.planner.graphs import add_steps

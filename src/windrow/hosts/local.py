@@ -119,7 +119,7 @@ class LocalRun:
             try:
                 frames += [] if reason else files.rows(file, needed)
             except Unreadable as error:
-                reason = f"{file.path} is torn: {short(error)}"
+                reason = f"{file.path} is damaged: {short(error)}"
             if reason:
                 self.counts["files_bad"] += 1
                 self._take([Side("bad", 0, pl.DataFrame({REASON: [reason]}))])

@@ -68,7 +68,7 @@ def readable(files: Files, file: File, columns: Sequence[str], also: Sequence[st
         except StopIteration:
             return
         except Unreadable as error:
-            raise TornError(f"{file.path} is torn: {short(error)}") from error
+            raise TornError(f"{file.path} is damaged: {short(error)}") from error
         yield frame
 
 
