@@ -24,7 +24,7 @@ class _Sketched(OfAnything):
 
 
 class ApproxCountDistinct(_Sketched):
-    """About how many different values (HyperLogLog)."""
+    """The approximate number of distinct values (HyperLogLog)."""
 
     function = "approx_count_distinct"
     returns = pl.Int64()
@@ -38,7 +38,7 @@ class ApproxCountDistinct(_Sketched):
 
 
 class ApproxQuantile(AtShare, _Sketched):
-    """About the value at a share of the order (KLL)."""
+    """An approximate quantile (KLL)."""
 
     function = "approx_quantile"
     wants = Quantile.wants.replace("quantile", "approx_quantile")
@@ -53,7 +53,7 @@ class ApproxQuantile(AtShare, _Sketched):
 
 
 class ApproxHeavyHitters(_Sketched):
-    """The values of about a given share of all rows (frequent items): none is missing, some may be a little rarer."""
+    """Values with about a given share of all rows (frequent items): none is missing, some may be slightly rarer."""
 
     function = "approx_heavy_hitters"
     takes = "text or integers"
@@ -84,7 +84,7 @@ class ApproxHeavyHitters(_Sketched):
         ]
         found = []
         for sketch, threshold in zip(self._sketches(state), least, strict=True):
-            # The sketch tells those whose upper bound is above a threshold; ours is "at least".
+            # The sketch returns items whose upper bound exceeds a threshold; ours means "at least".
             items = [] if sketch is None else sketch.get_frequent_items(kind, max(0, int(threshold) - 1))
             pairs = [(self._value(item), estimate) for item, estimate, *_ in items]
             found.append([{"value": v, "count": n} for v, n in sorted(pairs, key=lambda p: (-p[1], p[0]))])

@@ -35,7 +35,7 @@ class Bagged(OfAnything):
 
 
 class CountDistinct(Bagged):
-    """How many different values."""
+    """The number of distinct values."""
 
     function = "count_distinct"
     returns = pl.Int64()
@@ -45,7 +45,7 @@ class CountDistinct(Bagged):
 
 
 class _OverDistinct(Bagged):
-    """Another aggregate over the different values."""
+    """Another aggregate over the distinct values."""
 
     inner: ClassVar[type[Aggregate]]
     takes = "a number"
@@ -66,19 +66,19 @@ class _OverDistinct(Bagged):
 
 
 class SumDistinct(_OverDistinct):
-    """The sum of the different values."""
+    """The sum of the distinct values."""
 
     function, inner = "sum_distinct", Sum
 
 
 class AvgDistinct(_OverDistinct):
-    """The mean of the different values."""
+    """The mean of the distinct values."""
 
     function, inner = "avg_distinct", Avg
 
 
 class CollectSet(Bagged):
-    """The different values, in order."""
+    """The distinct values, sorted."""
 
     function = "collect_set"
 
@@ -91,7 +91,7 @@ class CollectSet(Bagged):
 
 
 class Mode(Bagged):
-    """The most frequent value; the least one of several."""
+    """The most frequent value; the smallest of several."""
 
     function = "mode"
 
@@ -105,7 +105,7 @@ class Mode(Bagged):
 
 
 class Quantile(AtShare, Bagged):
-    """The value at a share of the order, between two values in proportion (SQL's percentile_cont)."""
+    """A quantile, interpolated between neighbouring values (SQL's percentile_cont)."""
 
     function = "quantile"
     wants = "a share from 0 to 1, as in quantile(x, 0.9)"
@@ -129,7 +129,7 @@ class Quantile(AtShare, Bagged):
 
 
 class Median(Quantile):
-    """The value in the middle; of an even number the mean of the two in the middle."""
+    """The middle value; of an even number of values the mean of the two in the middle."""
 
     function = "median"
     wants = ""

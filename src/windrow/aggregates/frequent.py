@@ -57,7 +57,7 @@ class TopK(Ranked):
 
 
 class HeavyHitters(Ranked):
-    """The values of at least a given share of all rows, exactly (Li, Q6-4)."""
+    """Values with at least a given share of all rows, exactly (Li, Q6-4)."""
 
     function = "heavy_hitters"
     wants = "a share from 0 to 1, as in heavy_hitters(x, 0.05)"

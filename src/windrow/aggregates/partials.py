@@ -50,7 +50,7 @@ class Partials:
         return frame
 
     def empty(self, groups: pl.DataFrame) -> pl.DataFrame:
-        """The state of no tuple for each row of ``groups``."""
+        """The empty state for each row of ``groups``."""
         columns = [
             pl.lit([] if isinstance(dtype, pl.List) and value is None else value, dtype).alias(column)
             for part in self.parts

@@ -35,7 +35,7 @@ def make(
     if arg is None and cls is not Count:
         raise QueryError(f"{function} needs an argument: {function}(column)")
     if arg is not None and not cls.accepts(dtype):
-        raise QueryError(f"{function}() needs {cls.takes}, and its argument is of type {dtype}")
+        raise QueryError(f"{function}() needs {cls.takes}, but its argument is of type {dtype}")
     if not cls.check(parameters):
         wants = f"needs {cls.wants}" if cls.wants else "takes one argument only"
         raise QueryError(f"{function}() {wants}")

@@ -100,7 +100,7 @@ class Hll(SketchPart):
     def new(self, values: list[Any]) -> Any:
         sketch = self.type()(HLL_LG_K)
         for value in values:
-            # Text with a prefix: the sketch takes no notice of an empty one.
+            # Text with a prefix: the sketch ignores empty text.
             sketch.update(value if isinstance(value, (int, float)) else f"_{value}")
         return sketch
 
@@ -118,7 +118,7 @@ class Hll(SketchPart):
 
 @dataclass(frozen=True)
 class Kll(SketchPart):
-    """KLL: quantiles. Not a number is left out: it has no rank."""
+    """KLL: quantiles. NaN is left out: it has no rank."""
 
     arg: str
     prefix = "kll"
@@ -142,7 +142,7 @@ class Kll(SketchPart):
 
 @dataclass(frozen=True)
 class Frequent(SketchPart):
-    """Misra and Gries as DataSketches has it: the values that are frequent, and about how often. Values as text."""
+    """Misra-Gries as in DataSketches: the frequent values, as text, and about how often each occurs."""
 
     arg: str
     prefix = "frequent"

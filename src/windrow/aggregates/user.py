@@ -51,7 +51,7 @@ class Failed(Exception):  # noqa: N818 (an operator turns it into an error that 
 
 @contextmanager
 def calling(aggregate: str, step: str, row: int = 0) -> Iterator[None]:
-    """Around a user's function, which may raise anything: it becomes a failure that says whose it is."""
+    """Wraps a call of a user's function: whatever it raises becomes a failure that names the aggregate."""
     try:
         yield
     except Exception as error:
@@ -120,7 +120,7 @@ class UserPart(ObjectPart):
 
 @dataclass(frozen=True)
 class UserDefined(Aggregate):
-    """A user's aggregate as one of a query's."""
+    """A user's aggregate in a query."""
 
     user: UserAggregate | None = None
 

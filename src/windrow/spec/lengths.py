@@ -42,7 +42,7 @@ def length(value: Length, dtype: pl.DataType, what: str, zero: bool = False) -> 
 
 
 def check_zone(zone: str) -> str:
-    """A time zone that exists."""
+    """The name of a time zone; raises QueryError for an unknown one."""
     if not isinstance(zone, str):  # ZoneInfo compares it with the names that it knows
         raise QueryError(f"unknown time zone {zone!r}: give a name such as 'Europe/Berlin' or 'UTC'")
     try:
@@ -53,7 +53,7 @@ def check_zone(zone: str) -> str:
 
 
 def policy(name: str) -> Policy:
-    """A late policy that exists."""
+    """The late policy of a name; raises QueryError for an unknown one."""
     for known in POLICIES:
         if isinstance(name, str) and known == name:
             return known

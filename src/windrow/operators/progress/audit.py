@@ -1,4 +1,4 @@
-"""Audit: counts the promises of a source that say less than what it had promised before, where its parts meet."""
+"""Audit: counts the promises of a source that are weaker than an earlier one, where the parts of the source meet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GROUP, VALUE = "group", "value"
 class Audit(Promised):
     """Takes the markers of all parts since the last call: a group as text or NULL, and a value.
 
-    Among them there is no order, so each is held against what was promised before; inside a part Punctuate counts.
+    They have no order among them, so each is compared with the promises before; inside a part Punctuate counts.
 
     >>> audit = Audit()
     >>> audit.on_batch(0, marks_frame({None: [7, 9]})), audit.on_batch(0, marks_frame({None: [8, 9]}))[0].count

@@ -1,4 +1,4 @@
-"""Generate: promises by a rule, in one place, or as evidence from many parts of a stream and one judgement."""
+"""Generate: promises by a rule, in one place, or from the evidence of many parts of a stream and one judge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from windrow.spec.rules import Rule
 
 
 class Judge(Forwarding):
-    """Takes evidence and gives promises. All judges that get the same evidence give the same promises."""
+    """Turns evidence into promises. All judges that get the same evidence make the same promises."""
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
@@ -49,7 +49,7 @@ class Judge(Forwarding):
 
 
 class Witness(Punctuate):
-    """Tells what its part of a stream shows, and promises nothing: it does not see the other parts."""
+    """Reports what its part of a stream shows, and promises nothing: it does not see the other parts."""
 
     def __init__(self, rule: Rule) -> None:
         super().__init__(None)
@@ -61,7 +61,7 @@ class Witness(Punctuate):
 
 
 class Generate(Punctuate):
-    """Witness and judge of a stream that is seen whole.
+    """Witness and judge of a whole stream.
 
     >>> import polars as pl
     >>> from windrow.spec.rules import RowSlack
@@ -78,7 +78,7 @@ class Generate(Punctuate):
         return [*passed, *self.judge.on_batch(0, self.judge.rule.evidence(batch))] if batch.height else passed
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        """A promise from further up is as good as one of ours."""
+        """A promise from upstream is as good as one of our own."""
         counted = ignored(self.judge.promises, promise)
         return super().on_punctuation(port, promise) if self.judge.promises.give(promise) else list(counted)
 

@@ -1,4 +1,4 @@
-"""Promised: what every operator does that remembers promises and no rows."""
+"""Promised: the base of operators that remember promises and no rows."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from windrow.spec.batches import Changes, State
 
 
 class Promised(Forwarding):
-    """What was promised so far, for everyone and by group, over restarts."""
+    """The promises so far, for everyone and by group; they survive restarts."""
 
     def __init__(self) -> None:
         self.promises = Promises()
         self._changed = False
 
     def give(self, promise: Punctuation) -> bool:
-        """Take a promise; true if it says more than what was known."""
+        """Take a promise; true if it is stronger than what was known."""
         new = self.promises.give(promise)
         self._changed |= new
         return new

@@ -16,7 +16,7 @@ from windrow.spec.names import PROGRESS, SOURCE
 
 
 def ignored(held: Promises, promise: Punctuation) -> list[Side]:
-    """What is to be counted of a promise."""
+    """A count of the markers in a promise that are weaker than what is known."""
     count = held.backwards(promise)
     return [Side("ignored", count)] if count else []
 
@@ -33,7 +33,7 @@ class Punctuate(Forwarding):
 
     ``distinct``: no two rows have the same value, so that the greatest itself is past, too. ``sourced``: each source
     partition (column ``@source``) promises for itself. Without slack it promises nothing until the stream ends; then
-    it says how far the stream came: windows that never end by themselves end there.
+    it says how far the stream came, which is where windows without an end of their own end.
 
     >>> Punctuate(3).on_batch(0, pl.DataFrame({"@t": [10, 7]}))[1]
     Punctuation(value=7, group=None)
@@ -71,7 +71,7 @@ class Punctuate(Forwarding):
                 yield promise
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        """A promise from further up is as good as one of ours. One that says less than what is known is counted."""
+        """A promise from upstream is as good as one of our own. A weaker one than known is counted."""
         counted, before = ignored(self.promises, promise), self.promises.low
         if not self.promises.give(promise):
             return list(counted)

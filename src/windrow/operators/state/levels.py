@@ -37,7 +37,7 @@ NOBODY = Named()
 class Levels:
     """A promise about a group is a tuple of values of the columns ``by``; without them there are no such promises.
 
-    They come by the thousand, so they are noted, and acted on together when the host has given all it has. What a
+    They come by the thousand, so they are noted and handled together when the host flushes. What a
     promise about everyone catches up with is forgotten; until then a group that is finished takes one row.
 
     >>> levels = Levels(Named((("k", pl.String()),)))
@@ -73,7 +73,7 @@ class Levels:
         self.pending.append(frame.with_columns(pl.lit(0, pl.Int64).alias(CHUNK)))
 
     def news(self, low: int) -> Batch | None:
-        """The groups that have come further since the last call: from where (everyone is at ``low``) to where."""
+        """The groups that have advanced since the last call: from where (everyone is at ``low``) to where."""
         frames = self.pending.below(1)
         if not frames:
             return None
@@ -104,7 +104,7 @@ class Levels:
         return [Side("unmatched", nobody.height)] if nobody.height else []
 
     def forget(self, low: int) -> None:
-        """Everyone has come to ``low``."""
+        """Forget the groups that a promise of ``low`` about everyone has caught up with."""
         if self.ahead.stacks:
             ahead = self._furthest(pl.concat(self.ahead.below(1)))
             self.ahead.replace(0, ahead.filter(pl.col(CLOSED) > low))

@@ -220,7 +220,7 @@ class SlidByTuple(ByTupleAggregate):
 
     # -- late entries --------------------------------------------------------------------------------------------
     def _enter(self, late: Batch) -> None:
-        """Late entries into what is final: GENEROUS wants them in the windows that are still open."""
+        """Add late entries to what is final: with generous slack they count in the windows that are still open."""
         block = self.closed // self.window.range
         current = late.filter(pl.col(PROGRESS) // self.window.range == block)
         if current.height:

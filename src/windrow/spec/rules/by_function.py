@@ -71,12 +71,12 @@ class ByFunction(Rule):
             return None
         if not self._fits(answer):
             raise ResultError(
-                f"the function {self.name} that makes promises gave {answer!r}: it must give a value of type "
+                f"the function {self.name} that makes promises returned {answer!r}: it must return a value of type "
                 f"{self.dtype}, or None"
             )
         at = answer if isinstance(answer, int) else self._physical(answer)
         if abs(at) >= reach(self.dtype)[0]:
-            raise ResultError(f"the function {self.name} that makes promises gave {answer!r}: it is out of range")
+            raise ResultError(f"the function {self.name} that makes promises returned {answer!r}: it is out of range")
         return int(at)
 
     def _physical(self, answer: Any) -> int:

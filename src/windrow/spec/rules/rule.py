@@ -20,7 +20,7 @@ class Rule(ABC):
 
     columns: tuple[str, ...] = ()
     by: tuple[str, ...] = ()  # the columns that name the groups it can promise for, if it can
-    claims = False  # whether it is somebody's word, which should not go back, and not an estimate, which may
+    claims = False  # whether promises are given by a user and should not go back, or estimated, so that they may
 
     @abstractmethod
     def says(self, attribute: str, span: Callable[[int], str]) -> str:
@@ -28,7 +28,7 @@ class Rule(ABC):
 
     @abstractmethod
     def evidence(self, batch: Batch) -> Batch:
-        """What a batch that is not empty shows."""
+        """The evidence of a batch that is not empty."""
 
     @abstractmethod
     def promise(self, memory: State, evidence: Batch) -> tuple[State, int | None]:
