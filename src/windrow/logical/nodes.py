@@ -10,7 +10,7 @@ import polars as pl
 from sqlglot import exp
 
 from windrow.aggregates import UserAggregate, make
-from windrow.aggregates.functions import Parameter
+from windrow.aggregates.aggregate import Parameter
 from windrow.logical.expressions import dtype_of
 from windrow.logical.monotone import monotone
 from windrow.logical.node import Node, Time, Times, columns_in, progressing

@@ -7,7 +7,7 @@ order in which promises release them; a row is in the windows [first, last), and
 |---|---|
 | drop | is counted and left out |
 | error | stops the query |
-| side | left as a row at the gate, which counted it; nothing more is said of it |
+| side | left as a row at the gate, which counted it; here it is only left out |
 | revise | changes its released windows while they are kept, and is counted as late and as revised; then as drop |
 
 With consistent slack a late row counts in none of its windows; with generous slack in those that are still open.
@@ -28,7 +28,8 @@ from windrow.spec.batches import Batch
 from windrow.spec.names import PROGRESS, WINDOW_END, WINDOW_START
 from windrow.spec.options import Options
 from windrow.spec.time import Bounds
-from windrow.windows.tuples import UNBOUNDED, Bools, Ints, Numbered
+from windrow.windows.numbers import Numbered
+from windrow.windows.tuples import UNBOUNDED, Bools, Ints
 
 WINDOWS, LATE_BY, LATE_ROWS = "windows", "late_by", "rows"  # of a record: windows missed, how late, how many rows
 TIMES = "@times"  # how many equal rows a row stands for, where they were put together

@@ -15,7 +15,8 @@ from windrow.spec.batches import Batch
 from windrow.spec.names import PROGRESS, ROW
 from windrow.spec.options import Options
 from windrow.spec.time import Bounds
-from windrow.windows.tuples import Ints, Numbered
+from windrow.windows.numbers import Numbered
+from windrow.windows.tuples import Ints
 
 
 class Gate(Promised):
