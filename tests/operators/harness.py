@@ -6,9 +6,10 @@ import math
 import polars as pl
 from hypothesis import strategies as st
 
-from windrow.aggregates import Partials, make, recalc
+from windrow.aggregates import Partials, make
 from windrow.operators import AdaptPaned, AdaptWid, Bucket, Buffering, Paned, Panes, Side, Wid, Windowing
 from windrow.progress import END, START, Punctuation
+from windrow.testing.oracle.folds import recalc
 from windrow.windows import Sliding, Tuple
 
 SCHEMA = {"@t": pl.Int64(), "k": pl.String(), "x": pl.Int64(), "f": pl.Float64()}

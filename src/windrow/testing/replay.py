@@ -20,13 +20,13 @@ from windrow.logical.nodes import (
     Top,
     WindowAggregate,
 )
-from windrow.operators.progress.admit import Admit
 from windrow.operators.rows.retract import RETRACTED
-from windrow.spec.names import PROGRESS, STATUS, VERSION, WINDOW_END, WINDOW_START
+from windrow.spec.names import STATUS, VERSION, WINDOW_END, WINDOW_START
 from windrow.spec.time import physical
 from windrow.testing.accounting import accounted, countable
 from windrow.testing.mismatch import Mismatch
 from windrow.testing.oracle import oracle
+from windrow.testing.oracle.admission import progress_values
 
 
 def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -> None:
@@ -94,10 +94,7 @@ def _batches(scan: Scan, frame: pl.DataFrame, by_rows: bool, rng: random.Random)
             _arrival({r: n for r, n in enumerate(numbers) if n is not None}, frame, scan.source.row_slack, rng)
         ]
     elif scan.source.slack is not None:
-        admit = Admit(scan.progress, scan.schema[scan.progress], scan.source.parse)
-        times = admit.on_batch(0, frame.with_row_index("@row"))[0]
-        assert isinstance(times, pl.DataFrame)
-        frame = frame[_arrival(dict(times.select("@row", PROGRESS).rows()), frame, scan.source.slack, rng)]
+        frame = frame[_arrival(progress_values(scan, frame), frame, scan.source.slack, rng)]
     batches, start = [], 0
     most = rng.choice([1, 3, 10, 1000])
     while start < frame.height:

@@ -1,4 +1,4 @@
-"""The oracle: every window computed from its extent, one tuple at a time, in plain Python. Slow on purpose."""
+"""Aggregates by their definitions, over all rows of a window at once, in plain Python. Slow on purpose."""
 
 from __future__ import annotations
 
@@ -51,20 +51,19 @@ def recalc(
 
 
 def fold(function: str, arg: str | None, rows: Iterable[Row], call: Call | None = None) -> Any:
-    """One aggregate over some rows; those by progress look at their ``@t``."""
+    """One aggregate over some rows; those by progress look at their ``@t``. A user's has lifted states as arguments."""
     rows = list(rows)
     if arg is None:
         return len(rows)
     given = [row for row in rows if row[arg] is not None]
     values = [row[arg] for row in given]
     if call is not None and call.user is not None:
-        lifted = [call.user.lift(v) for v in values]
-        if not lifted:
+        if not values:
             return None
         if call.user.combine is None:
             times = [row["@t"] for row in given]
-            return call.user.lower([v for _, v in sorted(zip(times, lifted, strict=True))])
-        return call.user.lower(reduce(call.user.combine, lifted))
+            return call.user.lower([v for _, v in sorted(zip(times, values, strict=True))])
+        return call.user.lower(reduce(call.user.combine, values))
     if function in FOLDS:
         return FOLDS[function](values)
     if function in BY_PROGRESS:
