@@ -11,6 +11,7 @@ import shlex
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -86,6 +87,7 @@ def of_kind(*kinds: str) -> list[Block]:
     return [b for b in BLOCKS if b.info in kinds]
 
 
+@cache
 def prose(page: Path) -> str:
     """A page without its blocks."""
     return re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
@@ -94,7 +96,7 @@ def prose(page: Path) -> str:
 # -- code --------------------------------------------------------------------------------------------------------------
 def execute(page: Path, kinds: tuple[str, ...], names: dict[str, object]) -> None:
     """Run the blocks of a page in one namespace; a ``text`` block right below one is what it prints."""
-    blocks = list(parsed(page))
+    blocks = [block for block in BLOCKS if block.page == page]
     for number, block in enumerate(blocks):
         if block.info not in kinds:
             continue
@@ -216,8 +218,12 @@ def test_links_lead_somewhere(page):
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), f"{page}: {link}"
         if anchor:
-            headings = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
-            assert anchor in map(slug, headings), f"{page}: {link}"
+            assert anchor in anchors(target), f"{page}: {link}"
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    return {slug(heading) for heading in re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -231,8 +237,13 @@ def test_paths_in_prose_exist(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_page_can_be_reached(page):
-    linked = {(p.parent / link.partition("#")[0]).resolve() for p in PAGES for link in LINK.findall(prose(p))}
-    assert page in linked or page.name == "README.md"
+    assert page in linked() or page.name == "README.md"
+
+
+@cache
+def linked() -> set[Path]:
+    """Whatever a link on any page leads to."""
+    return {(p.parent / link.partition("#")[0]).resolve() for p in PAGES for link in LINK.findall(prose(p))}
 
 
 # -- cards -------------------------------------------------------------------------------------------------------------
