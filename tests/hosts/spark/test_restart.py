@@ -1,6 +1,7 @@
 """A program of many queries dies by SIGKILL again and again; each result is that of a run never disturbed."""
 
 import datetime as dt
+import os
 import random
 import sys
 from pathlib import Path
@@ -17,8 +18,8 @@ from windrow.testing import after_file, compare, run_until
 
 pytestmark = pytest.mark.kills
 PROGRAM = Path(__file__).with_name("killed.py")
-MINUTES = 5  # of rows, in files of a minute
-KILLS = 3
+KILLS = int(os.environ.get("WINDROW_KILLS", "3"))  # more in make soak
+MINUTES = KILLS + 2  # of rows, in files of a minute
 
 
 @pytest.fixture(scope="module")
