@@ -54,7 +54,7 @@ def test_what_runs_again_must_put_out_the_same():
     drifting = wr.aggregate("drifting", lambda x: random.getrandbits(40), max, int, state="BIGINT", result="BIGINT")
 
     def query(spark):
-        return wr.stream(spark.stream(ROWS.schema), progress="t", slack=3, name="s").window(5).agg(d=drifting("t"))
+        return wr.stream(spark.stream(ROWS.schema), progress="t", slack=0, name="s").window(2).agg(d=drifting("t"))
 
     with pytest.raises(Mismatch, match="run again"):
         disturbed(query, [{"s": ROWS[i : i + 5]} for i in range(0, 40, 5)])
