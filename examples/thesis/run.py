@@ -61,7 +61,7 @@ def answer(query: wr.Stream, size: int = 50) -> pl.DataFrame:
 
 
 def main() -> bool:
-    """Ask every query, print how it went, and say whether one was wrong."""
+    """Run every query, print the outcome, and return whether one was wrong."""
     wrong = False
     for number, sql in QUERIES.items():
         query = wr.sql(sql, **links(number))

@@ -8,7 +8,6 @@ from windrow._threads import limit_in_workers
 limit_in_workers()
 
 from windrow.api import promise  # noqa: E402
-from windrow.api.folders import read_arrow, read_parquet  # noqa: E402
 from windrow.api.functions import (  # noqa: E402
     aggregate,
     approx_count_distinct,
@@ -35,7 +34,12 @@ from windrow.api.functions import (  # noqa: E402
     var,
     var_pop,
 )
-from windrow.api.stream import Stream, stream  # noqa: E402
+from windrow.api.sources import (  # noqa: E402
+    read_arrow,
+    read_parquet,
+    stream,
+)
+from windrow.api.stream import Stream  # noqa: E402
 from windrow.api.together import together  # noqa: E402
 from windrow.errors import (  # noqa: E402
     CheckpointError,
@@ -56,7 +60,7 @@ if TYPE_CHECKING:
     from windrow.hosts.spark.session import session
     from windrow.hosts.spark.start import start
 
-# What only Spark needs is imported when it is asked for: PySpark takes a quarter of the time of everything else.
+# What only Spark needs is imported on first use: PySpark takes a quarter of the time of everything else.
 _ON_SPARK = {
     "check_checkpoint": ("checkpoint", "check"),
     "late_rows": ("compile", "late_rows"),

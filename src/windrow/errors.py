@@ -1,4 +1,4 @@
-"""Every error Windrow raises on purpose: one class per stage, each message says what, where and what to do."""
+"""The errors that Windrow raises: one class per stage; each message says what, where and what to do."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterable
 
 
 class WindrowError(Exception):
-    """The root of the hierarchy: catch this to catch all of ours."""
+    """The base class: catch this to catch every error of Windrow."""
 
 
 class QueryError(WindrowError):
-    """The query as written cannot mean anything: unknown names, wrong types, bad window parameters."""
+    """The query is invalid: unknown names, wrong types, bad window parameters."""
 
 
 class PlanError(WindrowError):
-    """The query has a meaning, but nothing can run it (or nothing would ever come out)."""
+    """The query is valid, but cannot run, or would never produce a result."""
 
 
 class CheckpointError(WindrowError):
@@ -22,7 +22,7 @@ class CheckpointError(WindrowError):
 
 
 class DataError(WindrowError):
-    """The rows handed in cannot be read as the declared stream."""
+    """The rows cannot be read as the declared stream."""
 
 
 class LateError(DataError):
@@ -30,15 +30,15 @@ class LateError(DataError):
 
 
 class ResultError(WindrowError):
-    """A result has no value in its declared type, such as an integer sum beyond 64 bits."""
+    """A result does not fit its type, such as an integer sum beyond 64 bits."""
 
 
 class InternalError(WindrowError):
-    """A bug of ours: please report it together with the message."""
+    """A bug in Windrow: please report it with the message."""
 
 
 def listing(names: Iterable[str]) -> str:
-    """Names for the end of a message: what does exist, so that the reader can pick.
+    """Names for the end of a message: what is available.
 
     >>> listing(["ts", "len"])
     'len, ts'

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.aggregates import FUNCTIONS, ROWS, Partials, make, recalc
+from windrow.aggregates import FUNCTIONS, ROWS, Partials, make
 from windrow.aggregates.functions import NUMERIC
 from windrow.aggregates.parts import Moments
 from windrow.errors import QueryError, ResultError
+from windrow.testing.oracle.folds import recalc
 from windrow.windows import Sliding
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=35)

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import windrow as wr
 from windrow.aggregates import FUNCTIONS, Partials, UserAggregate, make
 from windrow.aggregates.functions import NUMERIC
-from windrow.aggregates.recalc import fold
 from windrow.aggregates.sketches import FREQUENT_LG
 from windrow.errors import ResultError
+from windrow.testing.oracle.folds import fold
 from windrow.testing.replay import _equal
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=40)

@@ -69,14 +69,14 @@ def test_lengths_as_text_timedelta_or_number():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: wr.stream(ROWS, progress="ts"), r"progress='ts' is not a column; there are: k, t, x"),
+        (lambda: wr.stream(ROWS, progress="ts"), r"progress='ts' is not a column; available: k, t, x"),
         (lambda: wr.stream(ROWS, progress="k"), r"progress='k' must be a timestamp, date or integer, not String"),
         (lambda: wr.stream(ROWS, progress="t", slack=-1), r"slack must be zero or more"),
         (lambda: wr.stream(ROWS, progress="t", slack="3 seconds"), r"slack '3 seconds' has a unit of time"),
         (lambda: wr.stream(ROWS, progress="t", punctuation="p"), r"punctuation='p' is not a column"),
         (lambda: wr.stream(ROWS, progress="t", punctuation="k"), r"punctuation='k' is of type String"),
         (lambda: wr.stream(ROWS, progress="t", slack=1, punctuation="x"), r"either slack or punctuation"),
-        (lambda: wr.stream(ROWS, progress="t", parse="iso8601"), r"parse='iso8601' needs a text column"),
+        (lambda: wr.stream(ROWS, progress="t", parse="iso8601"), r"parse='iso8601' needs strings"),
         (lambda: totals(ROWS, slack=0) and wr.stream(ROWS, progress="t").window(range=0), r"range must be positive"),
         (lambda: wr.stream(ROWS, progress="t").window(range=5, slide=-2), r"slide must be positive, not -2"),
         (lambda: wr.stream(ROWS, progress="t").window(range="x"), r"range 'x' is not a length"),
@@ -91,7 +91,10 @@ def test_lengths_as_text_timedelta_or_number():
         (lambda: wr.stream(ROWS, progress="t").window(range=5).agg(n=wr.sum("k")), r"sum\(\) needs a number"),
         (lambda: wr.stream(ROWS, progress="t").window(range=5).group_by("q"), r"unknown column 'q'"),
         (lambda: wr.stream(ROWS, progress="t").window(range=5).group_by("k").agg(k=wr.count()), r"given twice: k"),
-        (lambda: wr.stream(ROWS, progress="t").select("k").window(range=5), r"progressing column was not selected"),
+        (
+            lambda: wr.stream(ROWS, progress="t").select("k").window(range=5),
+            r"column, which was not selected",
+        ),
         (lambda: wr.stream([{"@t": 1}], progress="@t"), r"reserved"),
         (lambda: wr.stream(3, progress="t"), r"cannot read a int as a stream"),
         (lambda: wr.stream([1, 2], progress="t"), r"rows must be dicts"),
@@ -103,7 +106,7 @@ def test_refusals_name_the_argument_and_what_exists(call, message):
 
 
 def test_an_unknown_algorithm_is_refused_with_the_ones_there_are():
-    with pytest.raises(wr.QueryError, match="there are: paned, wid"):
+    with pytest.raises(wr.QueryError, match="available: paned, wid"):
         wr.stream(ROWS, progress="t").window(range=5, using="magic")
 
 

@@ -270,3 +270,20 @@ def test_only_our_errors_come_out_of_odd_calls(call, parameter):
 def test_data_that_is_no_table_is_refused(data):
     with pytest.raises(wr.DataError):
         wr.stream(data, progress="t")
+
+
+@pytest.mark.parametrize("odd", [0, None, "", False, [], (), 0.0])
+def test_a_falsy_value_among_dicts_is_refused_like_any_other(odd):
+    with pytest.raises(wr.DataError, match="rows must be dicts, and row 1, counted from 0, is a"):
+        wr.stream([{"t": 1}, odd, {"t": 2}], progress="t")
+    run = wr.stream([{"t": 1}], progress="t", name="s").run()
+    with pytest.raises(wr.DataError, match="rows must be dicts, and row 1, counted from 0, is a"):
+        run.push("s", [{"t": 1}, odd])
+
+
+@pytest.mark.parametrize("odd", [0, "", False, [], 5])
+def test_a_value_among_the_dicts_of_a_column_is_refused_and_never_read_as_null(odd):
+    with pytest.raises(wr.DataError):
+        wr.stream([{"t": 1, "s": {"a": 1}}, {"t": 2, "s": odd}], progress="t")
+    missing = wr.stream([{"t": 1, "s": {"a": 1}}, {"t": 2, "s": None}, {"t": 3}], progress="t")
+    assert missing.collect().rows() == [(1, {"a": 1}), (2, None), (3, None)]

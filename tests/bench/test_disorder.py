@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.api.functions import count
-from windrow.api.stream import stream
+from windrow.api.sources import stream
 from windrow.bench import band_disorder, block_disorder
 from windrow.bench.disorder import MARKER, SECOND, Windows, arrivals, by_punctuation, by_slack, marked, named
 from windrow.sources.links import Link

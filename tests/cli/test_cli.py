@@ -9,7 +9,7 @@ from pyspark.errors import StreamingQueryException
 from typer.testing import CliRunner
 
 from windrow.api import promise
-from windrow.api.stream import stream
+from windrow.api.sources import stream
 from windrow.cli import app, doctor
 from windrow.cli.run import _finish as finish
 from windrow.cli.run import reason
@@ -63,11 +63,11 @@ def test_a_source_over_an_empty_folder_declares_its_columns(tmp_path):
     assert built("t BIGINT", "p=t INT").schema == {"t": pl.Int32()}
     with pytest.raises(DataError, match="schema="):
         built()
-    with pytest.raises(QueryError, match="--schema 'q=t INT': there is no source 'q'"):
+    with pytest.raises(QueryError, match="--schema 'q=t INT': unknown source 'q'"):
         built("q=t INT")
     with pytest.raises(QueryError, match="'t' is not a name and a type"):
         built("t", source=f"p=json:{tmp_path}")
-    with pytest.raises(DataError, match=r"no folder .*nope"):
+    with pytest.raises(DataError, match=r"folder .*nope does not exist"):
         built("t INT", source=f"p=json:{tmp_path}/nope")
     with pytest.raises(DataError, match="--schema"):
         built(source=f"p=json:{tmp_path}")
@@ -83,7 +83,7 @@ def test_a_way_to_make_promises_is_read_as_in_sql():
     assert made("a") == stream(empty, "t", punctuation=promise.partitions("p", 8, slack=2)).node.source
     assert made("b") == stream(empty, "t", punctuation=promise.rows(100)).node.source
     assert made("c") == stream(empty, "t", punctuation="m").node.source
-    with pytest.raises(QueryError, match=r"is a whole number\n  rows\('x'\)\n       \^\^\^$"):
+    with pytest.raises(QueryError, match=r"must be an integer\n  rows\('x'\)\n       \^\^\^$"):
         stream(empty, **Options(["t"], punctuation=["rows('x')"]).of("a"))
     for odd in ("rows(", "(3)", "rows(3) rows(4)", "rows(3); rows(4)"):
         with pytest.raises(QueryError):
@@ -152,11 +152,11 @@ def test_promises_by_the_command_line_by_the_query_or_not_at_all(spark, tmp_path
     assert "--punctuation 'rows(100)'" in str(none)
     twice = run(app, ["explain", str(own), *source, "--slack", "3"]).exception
     assert isinstance(twice, QueryError)
-    assert "would be a second way" in str(twice)
+    assert "would be a second promise rule" in str(twice)
     for odd in ("q=rows(3)", "q=m"):
         wrong = run(app, ["explain", str(plain), *source, "--punctuation", odd]).exception
         assert isinstance(wrong, QueryError)
-        assert "there is no source 'q'; there are: p" in str(wrong)
+        assert "unknown source 'q'; available: p" in str(wrong)
 
 
 def test_a_machine_that_stays_too_busy_is_told_what_to_do():

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from windrow.aggregates import Partials, make
 from windrow.graph import DepthFirst, Graph
-from windrow.operators import Admit, Meld, Paned, Panes, Project, Punctuate, Select, Side
-from windrow.operators.operator import Stateless
+from windrow.operators import Admit, Meld, Paned, Panes, Project, Punctuate, Select, Side, Windowing
+from windrow.operators.operator import Stateless, Wait
 from windrow.progress import END, Punctuation
 from windrow.windows import Sliding
 
@@ -269,7 +269,7 @@ def query():
         graph.input(source)
         ends.append(graph.add("panes", Panes(window, ["k"], aggregates), [source]))
     meld = graph.add("meld", Meld(2), ends)
-    last = graph.add("paned", Paned(window, ["k"], aggregates, pl.Int64()), [meld])
+    last = graph.add("paned", Paned(Windowing(window, ["k"], aggregates, pl.Int64())), [meld])
     last = graph.add("select", Select(pl.col("n") > 0), [last])
     graph.add("columns", Project([pl.col("k"), pl.col("window_end"), pl.col("n")]), [last])
     return graph
@@ -309,7 +309,7 @@ def test_a_graph_restored_from_its_changes_goes_on_as_if_nothing_had_happened(st
         resumed += broken.on_punctuation(port, Punctuation(END))
     kept = [sorted(map(repr, i)) if isinstance(i, list) else i for i in told(out)]
     assert [sorted(map(repr, i)) if isinstance(i, list) else i for i in told(resumed)] == kept
-    assert broken.wake_at() == straight.wake_at()
+    assert broken.waits_for() == straight.waits_for()
 
 
 def test_state_is_named_by_number_and_name_of_its_operator():
@@ -348,17 +348,19 @@ def test_restoring_nothing_starts_every_operator_anew():
     assert graph.nodes[0].operator.promised < 0
 
 
-class Waking(Stateless):
-    def __init__(self, at):
-        self.at = at
+class Waiting(Stateless):
+    def __init__(self, *promises):
+        self.promises = promises
 
-    def wake_at(self):
-        return self.at
+    def waits_for(self):
+        return [Wait(port, promise, 0, "rows", 1) for port, promise in enumerate(self.promises)]
 
 
-@pytest.mark.parametrize(("wakes", "first"), [([None, 7, 3], 3), ([None], None), ([], None), ([0, 5], 0)])
-def test_a_graph_wakes_with_the_first_of_its_operators(wakes, first):
-    graph = Graph()
-    for at in wakes:
-        graph.add("w", Waking(at))
-    assert graph.wake_at() == first
+def test_a_graph_says_what_each_of_its_operators_waits_for():
+    inner, graph = Graph(), Graph()
+    inner.add("held", Waiting(3))
+    for name, operator in (("none", Waiting()), ("both", Waiting(7, 5)), ("inner", inner)):
+        graph.add(name, operator)
+    found = [(wait.at, wait.port, wait.promise) for wait in graph.waits_for()]
+    assert found == [("1-both", 0, 7), ("1-both", 1, 5), ("2-inner/0-held", 0, 3)]
+    assert Graph().waits_for() == []

@@ -65,9 +65,9 @@ def test_explain_says_the_bound():
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"arrival": "came"}, "belong together"),
-        ({"ahead": "1 minute"}, "belong together"),
-        ({"arrival": "gone", "ahead": "1 minute"}, "'gone' is not a column; there are: came, ts, x"),
+        ({"arrival": "came"}, "must be given together"),
+        ({"ahead": "1 minute"}, "must be given together"),
+        ({"arrival": "gone", "ahead": "1 minute"}, "'gone' is not a column; available: came, ts, x"),
         ({"arrival": "x", "ahead": "1 minute"}, "'x' is of type Int64, 'ts' of type Datetime"),
         ({"arrival": "came", "ahead": "-1 minute"}, "ahead must be zero or more"),
     ],

@@ -35,7 +35,7 @@ def test_rows_and_promises_in_results_out():
 def test_an_unknown_source_is_refused_not_ignored():
     run = query().run()
     for call in (lambda: run.push("t", []), lambda: run.promise("t", 1)):
-        with pytest.raises(wr.QueryError, match="no source 't'; there are: s"):
+        with pytest.raises(wr.QueryError, match="no source 't'; available: s"):
             call()
 
 

@@ -6,9 +6,10 @@ import math
 import polars as pl
 from hypothesis import strategies as st
 
-from windrow.aggregates import Partials, make, recalc
-from windrow.operators import AdaptPaned, AdaptWid, Bucket, Buffering, Paned, Panes, Side, Wid
+from windrow.aggregates import Partials, make
+from windrow.operators import AdaptPaned, AdaptWid, Bucket, Buffering, Paned, Panes, Side, Wid, Windowing
 from windrow.progress import END, START, Punctuation
+from windrow.testing.oracle.folds import recalc
 from windrow.windows import Sliding, Tuple
 
 SCHEMA = {"@t": pl.Int64(), "k": pl.String(), "x": pl.Int64(), "f": pl.Float64()}
@@ -101,7 +102,7 @@ class Run:
         self.disk = {}
 
     def new(self):
-        return KINDS[self.kind](self.window, self.keys, self.aggregates, self.dtype)
+        return KINDS[self.kind](Windowing(self.window, self.keys, self.aggregates, self.dtype))
 
     def copy(self):
         """Another run that goes on from here."""
@@ -211,12 +212,21 @@ def check_promises(kind, window, steps):
             assert frame.filter(pl.col("k") == "late?")["window_end"].min() == told
 
 
-def check_wake(kind, window, steps):
-    """``wake_at`` is the smallest promise at which results come out or state is freed."""
+def first_wait(operator):
+    """The smallest promise that an operator which holds rows waits for; None if none would change anything."""
+    return min((w.promise for w in operator.waits_for() if w.holds != "promises"), default=None)
+
+
+def check_waits(kind, window, steps):
+    """``waits_for`` names the smallest promise at which results come out or state is freed, and what is held."""
     run = Run(kind, window, specs=COUNTS)
     for step, _ in steps:
         _ = run.take(step) if isinstance(step, list) else run.promise(step)
-        wake = run.operator.wake_at()
+        wake = first_wait(run.operator)
+        for wait in run.operator.waits_for():
+            assert (wait.port, wait.bytes) == (0, run.operator.state_bytes())
+            assert wait.count > 0
+            assert wait.since < wait.promise
         if wake is None:
             frame, _ = run.copy().promise(END)
             assert frame is None

@@ -13,7 +13,7 @@ from harness import (
     check_keys,
     check_promises,
     check_replay,
-    check_wake,
+    check_waits,
     truthful,
 )
 from hypothesis import given, settings
@@ -64,9 +64,9 @@ def test_the_promise_on_window_ends_is_true_and_the_strongest(window, steps, siz
 
 @CHECK
 @given(WINDOWS, truthful(), PARTIAL)
-def test_wake_at_is_the_smallest_promise_that_releases_something(window, steps, size):
+def test_waits_for_is_the_smallest_promise_that_releases_something(window, steps, size):
     with sized(size):
-        check_wake("adaptpaned", window, steps)
+        check_waits("adaptpaned", window, steps)
 
 
 @CHECK
@@ -74,7 +74,7 @@ def test_wake_at_is_the_smallest_promise_that_releases_something(window, steps, 
 def test_with_slices_of_several_panes(window, steps, size):
     with sized(size):
         check_replay("adaptpaned", window, steps)
-        check_wake("adaptpaned", window, steps)
+        check_waits("adaptpaned", window, steps)
 
 
 @pytest.mark.parametrize("size", [0.0, 1000.0])

@@ -14,7 +14,7 @@ from harness import (
     check_keys,
     check_promises,
     check_replay,
-    check_wake,
+    check_waits,
     truthful,
 )
 from hypothesis import given, settings
@@ -24,7 +24,7 @@ import windrow as wr
 from windrow.aggregates import Partials, make
 from windrow.bench.adaptwid import SLIDING, SMALL, TUMBLING, arrivals
 from windrow.bench.drive import drive
-from windrow.operators import AdaptWid, Bucket
+from windrow.operators import AdaptWid, Bucket, Windowing
 from windrow.operators.windows import adaptwid
 from windrow.progress import END, Punctuation
 from windrow.testing import replay
@@ -110,9 +110,9 @@ def test_the_promise_on_window_ends_is_true_and_the_strongest(window, steps, thr
 
 @CHECK
 @given(WINDOWS, truthful(), ROWS_FOR_EAGER, BACK, WAIT)
-def test_wake_at_is_the_smallest_promise_that_releases_something(window, steps, threshold, back, wait):
+def test_waits_for_is_the_smallest_promise_that_releases_something(window, steps, threshold, back, wait):
     with Forced(threshold, back, wait):
-        check_wake("adaptwid", window, steps)
+        check_waits("adaptwid", window, steps)
 
 
 @CHECK
@@ -120,7 +120,7 @@ def test_wake_at_is_the_smallest_promise_that_releases_something(window, steps, 
 def test_with_chunks_of_several_windows(window, steps, threshold, back, wait):
     with Forced(threshold, back, wait):
         check_replay("adaptwid", window, steps)
-        check_wake("adaptwid", window, steps)
+        check_waits("adaptwid", window, steps)
 
 
 @pytest.mark.parametrize("threshold", [0.5, 100])
@@ -267,7 +267,9 @@ def test_a_window_counts_as_the_last_complete_one_only_once():
 def stalled(inputs, lag):
     """Whether a group is eager after the second of its two sources, of equal volume, has come to lag."""
     window = Sliding(10, 1)
-    operator = AdaptWid(window, ["k"], Partials([make("count", "n", None, pl.Int64())]), pl.Int64(), inputs=inputs)
+    operator = AdaptWid(
+        Windowing(window, ["k"], Partials([make("count", "n", None, pl.Int64())]), pl.Int64()), inputs=inputs
+    )
     feed = Bucket(window)
     for now in range(120):
         arrived = [(now, 0)] + ([(now, 1)] if now < 30 else [(now - lag, 1)] if now - lag >= 30 else [])

@@ -56,4 +56,4 @@ def test_panes_speak_of_the_same_ids():
 def test_nothing_is_remembered():
     bucket = Bucket(Sliding(10, 5))
     bucket.on_batch(0, pl.DataFrame({"@t": [1]}))
-    assert (bucket.snapshot(), bucket.changes(), bucket.state_bytes(), bucket.wake_at()) == ({}, {}, 0, None)
+    assert (bucket.snapshot(), bucket.changes(), bucket.state_bytes(), bucket.waits_for()) == ({}, {}, 0, [])

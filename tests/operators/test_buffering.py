@@ -10,7 +10,7 @@ from harness import (
     Run,
     careless,
     check_replay,
-    check_wake,
+    check_waits,
     truthful,
 )
 from hypothesis import given, settings
@@ -34,12 +34,12 @@ def test_windows_are_computed_in_blocks(window, steps):
 
 @CHECK
 @given(LONG, truthful())
-def test_wake_at_with_slices_of_several_panes(window, steps):
-    check_wake("buffering", window, steps)
+def test_waits_for_with_slices_of_several_panes(window, steps):
+    check_waits("buffering", window, steps)
 
 
 def test_a_slice_that_holds_nothing_of_an_open_window_is_freed_when_it_is_past():
-    check_wake("buffering", Sliding(48, 1), [([{"@t": 0, "k": "a", "x": 1, "f": None}], False), (48, False)])
+    check_waits("buffering", Sliding(48, 1), [([{"@t": 0, "k": "a", "x": 1, "f": None}], False), (48, False)])
 
 
 @settings(CHECK, max_examples=25)

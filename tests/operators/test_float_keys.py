@@ -95,7 +95,7 @@ def test_keys_match_in_frames_of_any_height(how, more, heights, key):
 def test_no_operator_joins_on_keys_by_itself():
     folder = Path(wr.__file__).parent / "operators"
     found = []
-    for path in sorted(folder.glob("*.py")):
+    for path in sorted(folder.rglob("*.py")):
         calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
         joins = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "join"]
         found += [f"{path.name}:{c.lineno}" for c in joins if any(k.arg and k.arg.endswith("on") for k in c.keywords)]

@@ -2,6 +2,7 @@
 
 import polars as pl
 import pytest
+from harness import first_wait
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from replays import CUTS, EVERY, GROUPS, ROWS, check_drop, check_replay, check_side
@@ -67,8 +68,8 @@ def test_a_promise_at_the_end_of_time_is_refused_and_says_why():
         run.promise("s", 1 << 60)
 
 
-def test_wake_at_is_the_end_of_the_next_window():
+def test_waits_for_is_the_end_of_the_next_window():
     run = fed(landmark(), [17])
-    assert run.graph.wake_at() == 20
+    assert first_wait(run.graph) == 20
     run.push("s", pl.DataFrame({"t": [25]}))
-    assert run.graph.wake_at() == 30
+    assert first_wait(run.graph) == 30

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.operators import Meld
-from windrow.progress import END, Combined, Punctuation
+from windrow.operators import Meld, Wait
+from windrow.progress import END, START, Combined, Punctuation
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=60)
 GROUPS = [None, None, ("a",), ("b", 3), (None, True), "text", 7]
@@ -53,11 +53,11 @@ def test_a_snapshot_is_all_there_is_to_know(steps):
 
 def test_the_union_waits_for_its_slowest_input():
     meld = Meld(3)
-    assert meld.waits_for() == [0, 1, 2]
+    assert [w.port for w in meld.waits_for()] == [0, 1, 2]
     assert meld.on_punctuation(0, Punctuation(9)) == meld.on_punctuation(2, Punctuation(7)) == []
-    assert meld.waits_for() == [1]
+    assert meld.waits_for() == [Wait(1, START + 1, START, "promises", 2, meld.state_bytes())]
     assert meld.on_punctuation(1, Punctuation(7)) == [Punctuation(7)]
-    assert meld.waits_for() == [1, 2]
+    assert meld.waits_for() == [Wait(port, 8, 7, "promises", 1, meld.state_bytes()) for port in (1, 2)]
 
 
 def test_a_group_moves_on_when_every_input_has_promised_it():
@@ -98,13 +98,13 @@ def test_state_shrinks_when_everyone_passes_the_groups():
     assert meld.snapshot()["promises"]["group"].null_count() == 3  # the union and two inputs, no group
 
 
-def test_no_promise_wakes_it_because_it_holds_no_rows():
+def test_a_union_of_one_input_or_one_that_has_ended_waits_for_nobody():
+    assert Meld(1).waits_for() == []
     meld = Meld(2)
-    assert meld.wake_at() is None
-    meld.on_batch(0, pl.DataFrame({"@t": [1]}))
-    for port in (0, 1):
-        meld.on_punctuation(port, Punctuation(END))
-        assert meld.wake_at() is None
+    meld.on_punctuation(0, Punctuation(END))
+    assert [w.port for w in meld.waits_for()] == [1]
+    meld.on_punctuation(1, Punctuation(END))
+    assert meld.waits_for() == []
 
 
 def test_changes_are_told_once():

@@ -17,15 +17,15 @@ from harness import (
     assert_same,
     careless,
     check_replay,
-    check_wake,
+    check_waits,
     truthful,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.aggregates import Partials, make
-from windrow.operators import Panes
-from windrow.operators.windows import paned
+from windrow.operators import Paned, Panes, Windowing
+from windrow.operators.windows import pane_merge
 from windrow.progress import END, START, Punctuation
 from windrow.windows import Sliding, Tuple
 
@@ -42,13 +42,13 @@ def test_chunks_of_several_panes_change_nothing(window, steps):
 @given(WINDOWS, truthful(), st.sampled_from([1, 3, 10]))
 def test_blocks_of_groups_and_ranges_of_windows_change_nothing(window, steps, cells):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(paned, "CELLS", cells)
+        patch.setattr(pane_merge, "CELLS", cells)
         check_replay("paned", window, steps)
 
 
-def test_wake_at_does_not_count_panes_whose_windows_are_all_released():
+def test_waits_for_does_not_count_panes_whose_windows_are_all_released():
     """One row at 0 in windows of 48 panes, which are kept three to a chunk: at 48 its last window goes out."""
-    check_wake("paned", Sliding(48, 1), [([{"@t": 0, "k": "a", "x": 1, "f": None}], False), (48, False)])
+    check_waits("paned", Sliding(48, 1), [([{"@t": 0, "k": "a", "x": 1, "f": None}], False), (48, False)])
 
 
 @settings(CHECK, max_examples=25)
@@ -90,14 +90,14 @@ def test_a_hundred_thousand_windows_per_row():
 
 
 def test_long_gaps_between_rows_cost_nothing(monkeypatch):
-    slid, counts = paned.Paned._slide, []
+    slid, counts = pane_merge.PaneMerge._slide, []
 
     def counted(self, *args):
         counts.append(args[4])
         assert len(counts) < 9, "the gap is being computed"
         return slid(self, *args)
 
-    monkeypatch.setattr(paned.Paned, "_slide", counted)
+    monkeypatch.setattr(pane_merge.PaneMerge, "_slide", counted)
     run = Run("paned", Sliding(100_000, 1000), specs=COUNTS)
     run.take([{"@t": t, "k": "a", "x": 1, "f": None} for t in (0, 10**15)])
     assert len(run.results(END)) == 200
@@ -120,9 +120,9 @@ def test_many_groups_are_slid_over_in_blocks(cells, monkeypatch):
     model = Model(window)
     model.take(rows.rows(named=True))
     blocks = []
-    slid = paned.Paned._slide
-    monkeypatch.setattr(paned, "CELLS", cells)
-    monkeypatch.setattr(paned.Paned, "_slide", lambda self, *a: blocks.append(a[1].height) or slid(self, *a))
+    slid = pane_merge.PaneMerge._slide
+    monkeypatch.setattr(pane_merge, "CELLS", cells)
+    monkeypatch.setattr(pane_merge.PaneMerge, "_slide", lambda self, *a: blocks.append(a[1].height) or slid(self, *a))
     run = Run("paned", window)
     run.take(rows)
     assert_same(run.results(END), model.promise(END))
@@ -132,14 +132,16 @@ def test_many_groups_are_slid_over_in_blocks(cells, monkeypatch):
 
 
 def test_no_block_is_larger_than_allowed_unless_a_single_window_is(monkeypatch):
-    monkeypatch.setattr(paned, "CELLS", 64)
+    monkeypatch.setattr(pane_merge, "CELLS", 64)
     shapes = []
-    slid = paned.Paned._slide
-    monkeypatch.setattr(paned.Paned, "_slide", lambda self, *a: shapes.append((a[1].height, a[4])) or slid(self, *a))
+    slid = pane_merge.PaneMerge._slide
+    monkeypatch.setattr(
+        pane_merge.PaneMerge, "_slide", lambda self, *a: shapes.append((a[1].height, a[4])) or slid(self, *a)
+    )
     run = Run("paned", Sliding(8, 4), specs=COUNTS)
     run.take([{"@t": t, "k": f"{g}", "x": 1, "f": None} for t in range(0, 300, 3) for g in range(5)])
     assert len(run.results(END)) == 5 * 76
-    assert all(groups * panes <= 64 + run.operator.length for groups, panes in shapes)
+    assert all(groups * panes <= 64 + run.operator.grid.length for groups, panes in shapes)
 
 
 @pytest.mark.parametrize("value", [1e200, float("inf")])
@@ -174,7 +176,7 @@ def test_all_aggregates_are_checked():
 def test_a_single_row_of_the_group_nan_is_a_group():
     rows = pl.DataFrame({"@t": [1], "k": [float("nan")], "x": [5]})
     window, aggregates = Sliding(4, 2), Partials([make("max", "n", "x", pl.Int64())])
-    operator = paned.Paned(window, ["k"], aggregates, pl.Int64())
+    operator = Paned(Windowing(window, ["k"], aggregates, pl.Int64()))
     operator.on_batch(0, Panes(window, ["k"], aggregates).on_batch(0, rows)[0])
     results, _promise = operator.on_punctuation(0, Punctuation(END))
     assert results.select("window_end", "n").sort("window_end").rows() == [(2, 5), (4, 5)]

@@ -36,4 +36,4 @@ def test_a_literal_beside_a_column_is_repeated(height):
 def test_promises_pass_unchanged_and_nothing_is_remembered():
     project = Project([pl.col("x")])
     assert project.on_punctuation(0, Punctuation(5, "a")) == [Punctuation(5, "a")]
-    assert (project.snapshot(), project.changes(), project.state_bytes(), project.wake_at()) == ({}, {}, 0, None)
+    assert (project.snapshot(), project.changes(), project.state_bytes(), project.waits_for()) == ({}, {}, 0, [])

@@ -19,7 +19,6 @@ from windrow.operators import (
     Bucket,
     BufferedByTuple,
     Buffering,
-    Describe,
     DupElim,
     Gate,
     Generate,
@@ -43,6 +42,7 @@ from windrow.operators import (
     Unique,
     WallClock,
     Wid,
+    Windowing,
 )
 from windrow.progress import END, START, Punctuation
 from windrow.spec.functions import Function
@@ -61,7 +61,7 @@ TENS = Function("tens", lambda t: t // 10 * 10, ("t",), pl.Int64(), monotone=Tru
 
 
 def aggregate(feed, kind, window, *more):
-    return [feed, kind(window, (), COUNT, BOUND, *more), RESULT]
+    return [feed, kind(Windowing(window, (), COUNT, BOUND, *more)), RESULT]
 
 
 # Each makes the operators of a chain anew. All take rows with columns t, @t and x, and put out rows with @t.
@@ -94,7 +94,7 @@ CHAINS = {
     "adaptwid": lambda: aggregate(Bucket(SLIDING), AdaptWid, SLIDING),
     "adaptpaned": lambda: aggregate(Bucket(SLIDING), AdaptPaned, SLIDING),
     "landmark": lambda: aggregate(Panes(Sliding(6, 6), (), COUNT), Running, Landmark(6)),
-    "session": lambda: [Instants(("x",), COUNT), Sessions(Session(4), ("x",), COUNT, BOUND), RESULT],
+    "session": lambda: [Instants(("x",), COUNT), Sessions(Windowing(Session(4), ("x",), COUNT, BOUND)), RESULT],
     "slide by tuple": lambda: aggregate(Instants((), COUNT), SlidByTuple, SlideByTuple(5, 1)),
     "slide by tuple, bins": lambda: aggregate(Instants((), COUNT), Bins, SlideByTuple(5, 1)),
     "slide by tuple, buffering": lambda: aggregate(Instants((), COUNT), BufferedByTuple, SlideByTuple(5, 1)),
@@ -102,7 +102,6 @@ CHAINS = {
         *aggregate(Panes(SLIDING, (), COUNT), Paned, SLIDING),
         *aggregate(Panes(GAPS, (), COUNT), Paned, GAPS),
     ],
-    "described": lambda: [Describe(4, 1), *aggregate(Panes(SLIDING, (), COUNT), Paned, SLIDING)],
     "top": lambda: [*aggregate(Panes(SLIDING, (), COUNT), Paned, SLIDING), Top(["n"], [True], 1)],
 }
 GAPPED = {"paned, gaps": 11, "windows over windows": 11}  # where no window may hold the promised value itself

@@ -33,4 +33,4 @@ def test_promises_pass_unchanged_and_nothing_is_remembered():
     for promise in (Punctuation(5), Punctuation(3), Punctuation(9, "a")):
         assert select.on_punctuation(0, promise) == [promise]
     select.on_batch(0, pl.DataFrame({"x": [1, 5]}))
-    assert (select.snapshot(), select.changes(), select.state_bytes(), select.wake_at()) == ({}, {}, 0, None)
+    assert (select.snapshot(), select.changes(), select.state_bytes(), select.waits_for()) == ({}, {}, 0, [])

@@ -2,6 +2,7 @@
 
 import polars as pl
 import pytest
+from harness import first_wait
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from replays import EVERY, NUMBERS, ROWS, frame
@@ -124,14 +125,14 @@ def test_panes_are_held_once_and_freed_by_the_longest_window():
     assert shared.state_bytes() < 1.3 * alone.state_bytes()
 
 
-def test_wake_at_is_the_next_end_of_any_of_them():
+def test_waits_for_is_the_next_end_of_any_of_them():
     s = wr.stream(pl.DataFrame({"t": [12], "k": ["a"]}), progress="t", name="s")
     both = wr.together(a=s.window(20, 10).agg(n=wr.count()), b=s.window(15, 5).agg(n=wr.count()))
     run = both.run().push("s", pl.DataFrame({"t": [12], "k": ["a"]}))
-    assert run.graph.wake_at() == 15
+    assert first_wait(run.graph) == 15
     run.promise("s", 15)
     assert run.results().height == 1
-    assert run.graph.wake_at() == 20
+    assert first_wait(run.graph) == 20
 
 
 @pytest.mark.parametrize(

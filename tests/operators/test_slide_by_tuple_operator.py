@@ -2,6 +2,7 @@
 
 import polars as pl
 import pytest
+from harness import first_wait
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from replays import CUTS, EVERY, GROUPS, ROWS, check_drop, check_replay, feed, query
@@ -13,6 +14,7 @@ from windrow.operators import (
     BufferedByTuple,
     Instants,
     SlidByTuple,
+    Windowing,
 )
 from windrow.operators.windows import slide_by_tuple
 from windrow.progress import END, Punctuation
@@ -127,10 +129,10 @@ def test_under_generous_slack_a_late_row_counts_in_later_windows(using):
 
 
 @USING
-def test_wake_at_is_just_after_the_first_row_not_covered(using):
+def test_waits_for_is_just_after_the_first_row_not_covered(using):
     run = each(using=using).agg(n=wr.count()).run()
     run.push("s", pl.DataFrame({"t": [3, 9]}))
-    assert run.graph.wake_at() == 10
+    assert first_wait(run.graph) == 10
 
 
 def test_an_unknown_algorithm_is_refused():
@@ -144,7 +146,7 @@ COUNT = Partials([make("count", "n", None, pl.Int64())])
 def fed(kind, window, batches, keys=()):
     """The operator by itself: what each promise releases as {end: count}; restored from what it says has changed."""
     disk, found = {}, []
-    operator = kind(window, keys, COUNT, pl.Int64())
+    operator = kind(Windowing(window, keys, COUNT, pl.Int64()))
     for times, promise in batches:
         operator.on_batch(0, *Instants(keys, COUNT).on_batch(0, pl.DataFrame({"@t": times}, schema={"@t": pl.Int64})))
         items = operator.on_punctuation(0, Punctuation(promise))
@@ -152,7 +154,7 @@ def fed(kind, window, batches, keys=()):
         found.append({row["window_end"]: row["n"] for row in rows})
         for name, chunk in operator.changes().items():
             disk.pop(name) if chunk is None else disk.update({name: chunk})
-        operator = kind(window, keys, COUNT, pl.Int64())
+        operator = kind(Windowing(window, keys, COUNT, pl.Int64()))
         operator.restore(dict(disk))
     return found
 

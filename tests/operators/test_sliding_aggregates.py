@@ -17,7 +17,7 @@ from harness import (
     check_keys,
     check_promises,
     check_replay,
-    check_wake,
+    check_waits,
     truthful,
 )
 from hypothesis import given, settings
@@ -65,8 +65,8 @@ def test_the_promise_on_window_ends_is_true_and_the_strongest(kind, window, step
 @settled
 @CHECK
 @given(window=WINDOWS, steps=truthful())
-def test_wake_at_is_the_smallest_promise_that_releases_something(kind, window, steps):
-    check_wake(kind, window, steps)
+def test_waits_for_is_the_smallest_promise_that_releases_something(kind, window, steps):
+    check_waits(kind, window, steps)
 
 
 @settled

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
+from harness import first_wait
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from restarting import Restarting
@@ -56,7 +57,7 @@ def check(steps, order, descending):
         out += rows
         told += promises
         first = min((r[0] for r in held), default=None)
-        assert merge.operator.wake_at() == (None if first is None else first + bool(order))
+        assert first_wait(merge.operator) == (None if first is None else first + bool(order))
     assert [r[0] for r in out] == sorted(r[0] for r in out)
     assert merge.operator.state_bytes() == 0
     assert told == sorted(set(told))
@@ -101,7 +102,7 @@ def test_a_promise_about_one_group_moves_nothing():
     merge = Merge(1)
     merge.on_batch(0, pl.DataFrame({"@t": [1]}))
     assert merge.on_punctuation(0, Punctuation(9, ("a",))) == []
-    assert merge.waits_for() == [0]
+    assert [wait.port for wait in merge.waits_for()] == [0]
 
 
 ROWS = st.lists(
@@ -124,7 +125,7 @@ def test_whole_queries_in_order_give_what_they_mean(left, right, seed):
         replay(replace(windowed, using="iop").group_by("k").agg(**counted), runs=1, seed=seed)
     inner = a.union(b).select("t", "k").distinct().window(4).group_by("k").agg(n=wr.count())
     outer = inner.window(20, 8, using="iop").agg(n=wr.sum("n"))
-    assert [s.meeting.name for s in outer.plan().stages()] == ["merge", "merge", "merge"]
+    assert [s.arms[0].meeting.name for s in outer.plan().stages()] == ["merge", "merge", "merge"]
     replay(outer, runs=2, seed=seed)
 
 

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from harness import COUNTS, ROWS, SCHEMA, SPECS, WINDOWS, Model, assert_same, careless, truthful
+from harness import COUNTS, ROWS, SCHEMA, SPECS, WINDOWS, Model, assert_same, careless, first_wait, truthful
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.aggregates import Partials, make
 from windrow.errors import CheckpointError, ResultError
-from windrow.operators import FixedTable, Paned, Panes, Side
+from windrow.operators import FixedTable, Paned, Panes, Side, Windowing
 from windrow.operators.kernels.key_words import KeyWords
 from windrow.operators.windows.fixed_table import refusal, slots_for
 from windrow.progress import END, START, Punctuation
@@ -43,9 +43,11 @@ class Two:
 
     def __init__(self, window, slots, flush, keys=("k",), specs=SPECS, schema=SCHEMA, drains=False):
         self.window, self.keys, self.specs, self.schema = window, keys, specs, schema
-        self.new = lambda: FixedTable(window, keys, aggregates(specs, schema), slots=slots, flush=flush, drains=drains)
+        self.new = lambda: FixedTable(
+            Windowing(window, keys, aggregates(specs, schema)), slots=slots, flush=flush, drains=drains
+        )
         self.table = self.new()
-        self.paned = Paned(window, keys, aggregates(specs, schema), pl.Int64())
+        self.paned = Paned(Windowing(window, keys, aggregates(specs, schema), pl.Int64()))
         self.disk = {}
         self.told = []  # what the table has promised
         self.panes = []  # of the partials in the order in which they left
@@ -262,14 +264,14 @@ def test_nothing_stays_longer_than_it_may(flush, window, slots, steps):
 @policies
 @EACH
 @given(window=WINDOWS, slots=SLOTS, steps=truthful(), ordered=st.booleans())
-def test_wake_at_is_the_smallest_promise_that_puts_something_out(flush, window, slots, steps, ordered):
+def test_waits_for_is_the_smallest_promise_that_puts_something_out(flush, window, slots, steps, ordered):
     if ordered:
         rows = sorted((r for step, _ in steps if isinstance(step, list) for r in step), key=lambda r: r["@t"])
         steps = [(rows[i : i + 3], False) for i in range(0, len(rows), 3)]
     run = Two(window, slots, Flush(flush.policy, flush.every, flush.late, ordered), specs=COUNTS)
     for step, _ in steps:
         run.take(step) if isinstance(step, list) else run.promise(step)
-        wake = run.table.wake_at()
+        wake = first_wait(run.table)
         if wake is None:
             assert run.table.entries.resident == 0
             continue
@@ -399,7 +401,7 @@ def test_entries_fit_into_the_memory_given():
     counts = aggregates((("n", "count", None),))
     assert slots_for(4 << 20, 2, counts) == (4 << 20) // 40
     assert slots_for(1, 2, counts) == 1
-    table = FixedTable(Sliding(4, 4), ["x", "k"], counts, slots=slots_for(1 << 20, 2, counts))
+    table = FixedTable(Windowing(Sliding(4, 4), ["x", "k"], counts), slots=slots_for(1 << 20, 2, counts))
     assert table.state_bytes() < 100  # nothing yet
     table.on_batch(0, pl.DataFrame([row(1, "a")], schema=SCHEMA))
     assert (1 << 20) - 40 < table.entries.cells.nbytes <= 1 << 20

@@ -3,6 +3,7 @@
 import random
 
 import polars as pl
+from harness import first_wait
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,12 +52,12 @@ def test_the_first_rows_of_each_window_in_any_order_of_arrival(rows, limit, down
 def test_a_window_is_out_when_the_promise_is_past_its_end_and_not_before():
     top = Top(["n"], [True], 1)
     top.on_batch(0, frame([(0, 1, "a"), (1, 2, "b")]))
-    assert top.wake_at() == 11
+    assert first_wait(top) == 11
     assert top.on_punctuation(0, Punctuation(10)) == [Punctuation(10)]
     rows, promise = top.on_punctuation(0, Punctuation(11))
     assert (rows["k"].to_list(), promise) == (["a"], Punctuation(11))
     assert top.on_punctuation(0, Punctuation(11)) == []
-    assert top.wake_at() == 21
+    assert first_wait(top) == 21
 
 
 def test_state_is_bounded_by_the_limit():

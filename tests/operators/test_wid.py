@@ -4,7 +4,7 @@ import pytest
 from harness import COUNTS, WINDOWS, Run, careless
 from hypothesis import given, settings
 
-from windrow.operators.windows.released import LIMIT, clipped
+from windrow.operators.state.limits import LIMIT, clipped
 from windrow.progress import END, START
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=60)

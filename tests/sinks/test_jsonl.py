@@ -42,5 +42,5 @@ def test_a_torn_note_is_named(tmp_path):
     sink = JsonLines(tmp_path / "out.jsonl")
     sink.write(0, ["1"])
     sink.note.write_text("{")
-    with pytest.raises(CheckpointError, match=r"\.out\.jsonl\.batch is torn"):
+    with pytest.raises(CheckpointError, match=r"\.out\.jsonl\.batch is damaged"):
         sink.write(1, ["2"])

@@ -98,8 +98,9 @@ def test_a_foreign_file_is_named_with_what_differs(tmp_path):
     files = of(tmp_path)
     assert [files.problem(f, ["t", "k", "x"]) for f in files.listed()] == [
         None,
-        f"{tmp_path}/b.parquet is foreign: it has no column x",
-        f"{tmp_path}/c.parquet is foreign: column x is of type String there, of Int64 in the stream",
+        f"{tmp_path}/b.parquet does not fit the stream: it has no column x",
+        f"{tmp_path}/c.parquet does not fit the stream: its column x is of type String, that of the stream of type "
+        "Int64",
     ]
 
 
@@ -112,8 +113,8 @@ def test_in_process_bad_files_are_set_aside_counted_and_named(tmp_path):
     assert query.collect().rows() == [(0, 10, 2, 11), (10, 20, 1, 7)]
     reasons = query.bad_rows()["reason"].to_list()
     assert len(reasons) == 2
-    assert "foreign" in reasons[0]
-    assert "torn" in reasons[1]
+    assert "does not fit the stream" in reasons[0]
+    assert "damaged" in reasons[1]
     run = query.run().read("stream", query.sources["stream"].data)
     assert (run.counts["files_bad"], run.counts["rows_in"], run.counts["rows_bad"]) == (2, 3, 0)
 

@@ -6,7 +6,7 @@ import pytest
 import windrow as wr
 from windrow.api import promise
 from windrow.sql import punctuated
-from windrow.sql.punctuated import way
+from windrow.sql.punctuated import rule
 
 EMPTY = pl.DataFrame(
     schema={
@@ -61,12 +61,12 @@ def test_sql_python_and_the_command_line_make_one_plan(text, same):
     assert found.node == windows.node
     assert found.node.input.source == expected.node.source  # type: ignore[union-attr]
     assert found.explain() == windows.explain()
-    assert source(punctuation=way(text)).node == expected.node
+    assert source(punctuation=rule(text)).node == expected.node
 
 
 def test_every_way_of_python_is_one_of_sql():
     made = {n for n, f in vars(promise).items() if getattr(f, "__annotations__", {}).get("return") == "Promise"}
-    assert made - {"function"} == set(punctuated.WAYS)
+    assert made - {"function"} == set(punctuated.PROMISES)
 
 
 def test_a_way_closes_windows():
@@ -85,9 +85,9 @@ def test_a_function_of_your_own_is_known_by_its_name():
 @pytest.mark.parametrize(
     ("functions", "reason"),
     [
-        ([wr.promise.slack("1 second")], "the other ways it knows"),
+        ([wr.promise.slack("1 second")], "it knows the built-in ones"),
         ([wr.promise.function(lambda seen: None)], "needs a word, not '<lambda>'"),
-        ([wr.promise.function(my_rule, name="rows")], "there is a way 'rows' already"),
+        ([wr.promise.function(my_rule, name="rows")], "the promise rule 'rows' is built in"),
         ([my_rule], "is neither wr.aggregate"),
     ],
 )
@@ -123,21 +123,21 @@ def test_it_stands_in_subqueries_and_with_the_window_after_the_select_list():
 
 
 ERRORS = [
-    ("slak('3 seconds')", "unknown way to make promises 'slak'; there are: estimated, heartbeats, markers, o", "slak"),
-    ("function(f)", "unknown way .*wr.promise.function and given to wr.sql", "function"),
+    ("slak('3 seconds')", "unknown promise rule 'slak'; available: estimated, heartbeats, markers, o", "slak"),
+    ("function(f)", "unknown promise rule .*wr.promise.function and pass it to wr.sql", "function"),
     ("slack()", "slack.behind. needs behind", "slack()"),
     ("partitions(slack => 3)", "needs column and count", "partitions(slack => 3)"),
-    ("slack('3 seconds', 4)", "takes no more than 1", "4"),
+    ("slack('3 seconds', 4)", "takes at most 1", "4"),
     ("slack(far => '3 seconds')", "has no argument 'far'", "far"),
     ("slack(3)", "behind '3' needs a unit of time", "3"),
-    ("slack(k)", "is a length, such as", "k"),
+    ("slack(k)", "must be a length, such as", "k"),
     ("slack(-3 SECONDS)", "must be zero or more", "-3 SECONDS"),
-    ("rows('x')", "behind of rows.. is a whole number", "'x'"),
-    ("rows(1.5)", "is a whole number", "1.5"),
+    ("rows('x')", "behind of rows.. must be an integer", "'x'"),
+    ("rows(1.5)", "must be an integer", "1.5"),
     ("rows(-1)", "zero or more, not -1", "rows(-1)"),
-    ("markers(z)", "unknown column 'z'; there are: a b, k, m, partition, ts", "z"),
-    ("markers(3)", "column of markers.. is a column", "3"),
-    ("markers(m, (k, 3))", "by of markers.. is a column", "3"),
+    ("markers(z)", "unknown column 'z'; available: a b, k, m, partition, ts", "z"),
+    ("markers(3)", "column of markers.. must be a column", "3"),
+    ("markers(m, (k, 3))", "by of markers.. must be a column", "3"),
     ("markers(k)", "punctuation='k' is of type String, 'ts' of type Datetime", "markers(k)"),
     ("markers(ts)", "'ts' is a column of markers, and cannot", "markers(ts)"),
     ("markers(m, by => m)", "'m' is a column of markers, and cannot", "markers(m, by => m)"),
@@ -145,8 +145,8 @@ ERRORS = [
     ("partitions(k, 8, column => k)", "column is given twice", "column => k"),
     ("partitions(k, 0)", "at least one partition", "partitions(k, 0)"),
     ("estimated('1 minute', 1.5)", "above 0 and at most 1", "estimated('1 minute', 1.5)"),
-    ("estimated('1 minute', 'x')", "quantile of estimated.. is a number", "'x'"),
-    ("slack", "Expected a way to make promises", "slack"),
+    ("estimated('1 minute', 'x')", "quantile of estimated.. must be a number", "'x'"),
+    ("slack", "Expected a promise rule", "slack"),
     ("slack('3 seconds' 4)", "Expected , or . after an argument of slack", "4"),
     ("rows(behind = 3)", "Expected , or . after an argument of rows", "="),
 ]
@@ -154,7 +154,7 @@ ERRORS = [
 
 @pytest.mark.parametrize(("text", "reason", "place"), ERRORS)
 def test_errors_show_the_place_in_the_query_and_in_the_option(text, reason, place):
-    for call, ahead in ((lambda: in_sql(text), True), (lambda: source(punctuation=way(text)), False)):
+    for call, ahead in ((lambda: in_sql(text), True), (lambda: source(punctuation=rule(text)), False)):
         with pytest.raises(wr.QueryError, match=reason) as caught:
             call()
         *_, line, carets = str(caught.value).split("\n")
@@ -168,7 +168,7 @@ def test_errors_show_the_place_in_the_query_and_in_the_option(text, reason, plac
     ("tables", "reason"),
     [
         ("(SELECT * FROM s) PUNCTUATED BY rows(1)", "the results of a query progress as its sources do"),
-        ("(s PUNCTUATED BY rows(1)) PUNCTUATED BY rows(2)", r"given twice, here and for what is inside: rows\(\)"),
+        ("(s PUNCTUATED BY rows(1)) PUNCTUATED BY rows(2)", r"given twice, here and inside: rows\(\)"),
         ("s PUNCTUATED BY rows(1) UNION s", "'s' is in the query twice"),
         ("s PUNCTUATED BY rows(1) UNION s PUNCTUATED BY rows(2)", "'s' is in the query twice"),
         ("s [RANGE 1 SECOND, WA ts] PUNCTUATED BY rows(1)", "right after a table, before the window clause"),
@@ -196,7 +196,7 @@ def test_a_stream_that_has_a_way_already_is_refused_and_both_are_named():
         ({"punctuation": "m"}, "promises from column m"),
         ({"punctuation": wr.promise.rows(7)}, "all rows but the last 7"),
     ):
-        with pytest.raises(wr.QueryError, match=declared + r".*PUNCTUATED BY rows\(100\) would be a second way"):
+        with pytest.raises(wr.QueryError, match=declared + r".*PUNCTUATED BY rows\(100\) would be a second"):
             in_sql("rows(100)", **options)
 
 
@@ -205,7 +205,7 @@ def test_punctuated_alone_is_still_a_name():
 
 
 def test_markers_by_two_columns_at_once_are_refused():
-    with pytest.raises(wr.QueryError, match="markers by k, and punctuation_by= says partition"):
+    with pytest.raises(wr.QueryError, match="markers by k, but punctuation_by= names partition"):
         source(punctuation=wr.promise.markers("m", "k"), punctuation_by="partition")
     kept = source(punctuation=wr.promise.markers("m"), punctuation_by="k")
     assert kept.node == source(punctuation="m", punctuation_by="k").node

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.aggregates import Partials, make
-from windrow.operators import Bins, Bucket, Instants, Wid
+from windrow.operators import Bins, Bucket, Instants, Wid, Windowing
 from windrow.progress import Punctuation
 from windrow.windows import Landmark, Partitioned, SlideByTuple, Sliding, Tuple
 
@@ -61,7 +61,10 @@ def test_eq_5_9_prints_a_ceiling_that_leaves_the_extent_of_eq_5_8():
 
 def released(window, times, promise):
     """The ids of the windows that WID releases at a promise, and the id the punctuation carries (Fig. 6-2)."""
-    bucket, wid = Bucket(window), Wid(window, [], Partials([make("count", "n", None, pl.Int64())]), pl.Int64())
+    bucket, wid = (
+        Bucket(window),
+        Wid(Windowing(window, [], Partials([make("count", "n", None, pl.Int64())]), pl.Int64())),
+    )
     for batch in bucket.on_batch(0, pl.DataFrame({"@t": times})):
         wid.on_batch(0, batch)
     (on_ids,) = bucket.on_punctuation(0, Punctuation(promise))
@@ -188,7 +191,7 @@ def counts(figure, steps):
 def by_bins(size, steps):
     """The same by our operator."""
     aggregates = Partials([make("count", "n", None, pl.Int64())])
-    bins = Bins(SlideByTuple(size), [], aggregates, pl.Int64())
+    bins = Bins(Windowing(SlideByTuple(size), [], aggregates, pl.Int64()))
     found = {}
     for times, p in steps:
         bins.on_batch(0, *Instants([], aggregates).on_batch(0, pl.DataFrame({"@t": times}, schema={"@t": pl.Int64})))

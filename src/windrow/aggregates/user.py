@@ -13,6 +13,7 @@ from windrow.aggregates.bags import Listed, in_order
 from windrow.aggregates.functions import Aggregate, Algebra
 from windrow.aggregates.objects import ObjectPart
 from windrow.aggregates.parts import Part
+from windrow.errors import ResultError
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,15 @@ def calling(aggregate: str, step: str, row: int = 0) -> Iterator[None]:
         yield
     except Exception as error:
         raise Failed(aggregate, step, error, row) from error
+
+
+@contextmanager
+def locating(describe: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[None]:
+    """Turns the failure of a user's function into an error that names the aggregate, the group and the window."""
+    try:
+        yield
+    except Failed as failure:
+        raise ResultError(f"{failure}, at {describe(failure.at)}") from failure.cause
 
 
 @dataclass(frozen=True)

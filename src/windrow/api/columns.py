@@ -31,7 +31,7 @@ def columns(given: Columns) -> dict[str, pl.DataType]:
     elif isinstance(given, Mapping):
         pairs = [(name, _type(name, dtype)) for name, dtype in given.items()]
     else:
-        raise QueryError(f"schema= is SQL text or a dict, as in {EXAMPLE}, not a {type(given).__name__}")
+        raise QueryError(f"schema= must be SQL text or a dict, as in {EXAMPLE}, not a {type(given).__name__}")
     found: dict[str, pl.DataType] = {}
     for name, dtype in pairs:
         if name in found:
@@ -43,7 +43,7 @@ def columns(given: Columns) -> dict[str, pl.DataType]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """What is between the commas that are inside of no brackets."""
+    """The parts between commas that are not inside brackets."""
     part, depth = "", 0
     for piece in re.findall(r"`[^`]*`|.", text, re.DOTALL):
         depth += (piece in "(<") - (piece in ")>") if len(piece) == 1 else 0
@@ -65,10 +65,10 @@ def _column(part: str, text: str) -> tuple[str, pl.DataType]:
 
 
 def _sql_type(text: str) -> pl.DataType:
-    """A type, every word of which is understood: the parser passes over what it does not know inside of brackets."""
+    """A type, checked completely: the parser skips what it does not know inside brackets."""
     found = TYPE.fullmatch(text)
     if found is None:
-        raise QueryError(f"schema=: {text!r} is not the name of a type")
+        raise QueryError(f"schema=: {text!r} is not a type")
     kind, inside = found.groups()
     if kind.upper() == "STRUCT" and inside is not None:
         return pl.Struct(columns(inside))
@@ -79,11 +79,11 @@ def _sql_type(text: str) -> pl.DataType:
 
 def _type(name: Any, dtype: Any) -> pl.DataType:
     if not isinstance(name, str):
-        raise QueryError(f"schema= has a name that is no text: {name!r}")
+        raise QueryError(f"schema= has a name that is not a string: {name!r}")
     if isinstance(dtype, str):
         return _sql_type(dtype.strip())
     if isinstance(dtype, pl.DataType):
         return dtype
     if isinstance(dtype, type) and issubclass(dtype, pl.DataType):
         return dtype()
-    raise QueryError(f"schema= gives column {name!r} the type {dtype!r}: write a SQL type, or one of Polars")
+    raise QueryError(f"schema= gives column {name!r} the type {dtype!r}: write a SQL type, or a Polars type")

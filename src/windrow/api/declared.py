@@ -1,4 +1,4 @@
-"""What a user declares of a source, checked against its columns: the same for Python, SQL and the command line."""
+"""What is declared about a source, checked against its columns: the same for Python, SQL and the command line."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from windrow.spec.lengths import Length, length
 
 
 def numbering(schema: dict[str, pl.DataType], given: str | Sequence[str] | None, slack: int) -> tuple[str, ...]:
-    """The columns that number rows by arrival, if they can."""
+    """The columns that number rows by arrival, checked."""
     columns = () if given is None else texts(given, "row_num")
     if len(columns) > 2:
-        raise QueryError(f"row_num is one column, or source partition and position, not {len(columns)} columns")
+        raise QueryError(f"row_num takes one column, or source partition and position, not {len(columns)} columns")
     for column in columns:
         if column not in schema:
-            raise QueryError(f"row_num={column!r} is not a column; there are: {listing(schema)}")
+            raise QueryError(f"row_num={column!r} is not a column; available: {listing(schema)}")
     if columns and not schema[columns[-1]].is_integer():
         raise QueryError(f"row_num={columns[-1]!r} must be an integer, not {schema[columns[-1]]}")
     if whole(slack, "row_slack") < 0 or (slack and not columns):
-        raise QueryError("row_slack is how far rows can be out of the order of row_num: zero or more, with a row_num")
+        raise QueryError("row_slack, the disorder of row_num in rows, must be zero or more, and needs row_num")
     return columns
 
 
@@ -41,42 +41,42 @@ def scanned(
     name: str,
     statistics: Statistics | None = None,
 ) -> Scan:
-    """A source as it is declared, if its columns allow it."""
+    """A source as declared, if its columns allow it."""
     progress, parse = given.attribute, given.parse
     if odd := [c for c in schema if c.startswith("@")]:
         raise DataError(f"column names that begin with '@' are reserved: rename {listing(odd)}")
     if progress not in schema:
-        raise QueryError(f"progress={progress!r} is not a column; there are: {listing(schema)}")
+        raise QueryError(f"progress={progress!r} is not a column; available: {listing(schema)}")
     if parse is not None:
         if schema[progress] != pl.String:
-            raise QueryError(f"parse={parse!r} needs a text column, and {progress!r} is of type {schema[progress]}")
+            raise QueryError(f"parse={parse!r} needs strings, and {progress!r} is of type {schema[progress]}")
         schema = {**schema, progress: pl.Datetime("us", "UTC")}
     dtype = schema[progress]
     if not progressing(dtype):
-        hint = " (for timestamps in text, say parse='iso8601' or a strptime format)" if dtype == pl.String else ""
+        hint = " (for timestamps as text, use parse='iso8601' or a strptime format)" if dtype == pl.String else ""
         raise QueryError(f"progress={progress!r} must be {PROGRESSING}, not {dtype}{hint}")
     given = _promising(given, schema, slack, promises)
     return promising(Scan(name, tuple(schema.items()), given, statistics))
 
 
 def promising(scan: Scan) -> Scan:
-    """A source whose way to make promises fits its columns. Its marker is no column of the stream."""
+    """A source whose promise rule fits its columns. The column of markers is not a column of the stream."""
     schema, given = scan.schema, scan.source
     punctuation, dtype = given.marker, scan.schema[scan.progress]
     if punctuation is not None and punctuation not in schema:
-        raise QueryError(f"punctuation={punctuation!r} is not a column; there are: {listing(schema)}")
+        raise QueryError(f"punctuation={punctuation!r} is not a column; available: {listing(schema)}")
     if punctuation in (*given.columns, *given.row_num):
-        raise QueryError(f"punctuation={punctuation!r} is a column of markers, and cannot have another meaning as well")
+        raise QueryError(f"punctuation={punctuation!r} is a column of markers, and cannot be used for anything else")
     if given.marker_by and given.rule is not None:
         raise QueryError(
-            "punctuation_by= says which group a marker is about, and punctuation= makes promises without any"
+            "punctuation_by= names the group of a marker, and the promise rule of punctuation= has no markers"
         )
     for column in given.marker_by:
         if column not in schema:
-            raise QueryError(f"punctuation_by={column!r} is not a column; there are: {listing(schema)}")
+            raise QueryError(f"punctuation_by={column!r} is not a column; available: {listing(schema)}")
         kind = schema[column]
         if not (kind.is_integer() or kind.is_temporal() or kind in (pl.String, pl.Boolean)):
-            raise QueryError(f"punctuation_by={column!r} must be text, an integer, boolean or a date, not {kind}")
+            raise QueryError(f"punctuation_by={column!r} must be a string, integer, boolean or date, not {kind}")
     if punctuation is not None and normal_type(schema[punctuation]) not in (pl.Null, normal_type(dtype)):
         raise QueryError(
             f"punctuation={punctuation!r} is of type {schema[punctuation]}, {scan.progress!r} of type {dtype}"
@@ -87,7 +87,7 @@ def promising(scan: Scan) -> Scan:
 def _promising(
     given: Progress, schema: dict[str, pl.DataType], slack: Length | None, promises: str | Promise | None
 ) -> Progress:
-    """How far the stream is, by the one way that is given."""
+    """The promise rule that is given, by slack or by punctuation."""
     if slack is not None and promises is not None:
         raise QueryError("give either slack or punctuation: two sources of promises would contradict each other")
     if slack is not None:
@@ -95,16 +95,16 @@ def _promising(
     if isinstance(promises, str):
         return promise.markers(promises, given.marker_by).declare(given, schema)
     if promises is not None and not isinstance(promises, Promise):
-        raise QueryError(f"punctuation={promises!r} must be a column of markers, or one of wr.promise")
+        raise QueryError(f"punctuation={promises!r} must be a column of markers, or a rule of wr.promise")
     return given if promises is None else promises.declare(given, schema)
 
 
 def bounded(scan: Scan, arrival: str | None, ahead: Length | None) -> Scan:
-    """The source without rows that are too far ahead of their arrival."""
+    """The source; rows that are too far ahead of their arrival are bad rows."""
     if arrival is None or ahead is None:
-        raise QueryError("arrival= and ahead= belong together: the column that says when a row came, and the bound")
+        raise QueryError("arrival= and ahead= must be given together: the column of the arrival time, and the bound")
     if text(arrival, "arrival") not in scan.schema:
-        raise QueryError(f"arrival={arrival!r} is not a column; there are: {listing(scan.schema)}")
+        raise QueryError(f"arrival={arrival!r} is not a column; available: {listing(scan.schema)}")
     kind, dtype = scan.schema[arrival], scan.schema[scan.progress]
     if type(kind) is not type(dtype) and not (kind.is_integer() and dtype.is_integer()):
         raise QueryError(f"arrival={arrival!r} is of type {kind}, {scan.progress!r} of type {dtype}")

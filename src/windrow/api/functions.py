@@ -36,7 +36,7 @@ class AggregateExpr:
 
 
 def number(value: float | str | Fraction) -> Parameter:
-    """A parameter as exactly the decimal that was written.
+    """A parameter, exactly as the decimal that was written.
 
     >>> number(0.05), number(10)
     (Fraction(1, 20), 10)
@@ -56,7 +56,7 @@ def count(argument: str | None = None) -> AggregateExpr:
 
 
 def count_distinct(argument: str) -> AggregateExpr:
-    """How many different values."""
+    """The number of distinct values."""
     return AggregateExpr("count_distinct", argument)
 
 
@@ -71,12 +71,12 @@ def avg(argument: str) -> AggregateExpr:
 
 
 def min(argument: str) -> AggregateExpr:
-    """The least value."""
+    """The smallest value."""
     return AggregateExpr("min", argument)
 
 
 def max(argument: str) -> AggregateExpr:
-    """The greatest value."""
+    """The largest value."""
     return AggregateExpr("max", argument)
 
 
@@ -101,12 +101,12 @@ def stddev_pop(argument: str) -> AggregateExpr:
 
 
 def first(argument: str) -> AggregateExpr:
-    """The value of the row with the least progress value."""
+    """The value of the row with the smallest progress value."""
     return AggregateExpr("first", argument)
 
 
 def last(argument: str) -> AggregateExpr:
-    """The value of the row with the greatest progress value."""
+    """The value of the row with the largest progress value."""
     return AggregateExpr("last", argument)
 
 
@@ -116,17 +116,17 @@ def collect_list(argument: str) -> AggregateExpr:
 
 
 def collect_set(argument: str) -> AggregateExpr:
-    """The different values, in order."""
+    """The distinct values, sorted."""
     return AggregateExpr("collect_set", argument)
 
 
 def median(argument: str) -> AggregateExpr:
-    """The value in the middle, exactly."""
+    """The exact median."""
     return AggregateExpr("median", argument)
 
 
 def quantile(argument: str, share: float) -> AggregateExpr:
-    """The value at a share of the order, exactly: ``quantile("len", 0.9)``."""
+    """An exact quantile: ``quantile("len", 0.9)``."""
     return AggregateExpr("quantile", argument, (number(share),))
 
 
@@ -141,28 +141,28 @@ def top_k(argument: str, k: int) -> AggregateExpr:
 
 
 def heavy_hitters(argument: str, share: float) -> AggregateExpr:
-    """The values of at least a share of all rows, with their counts, exactly."""
+    """The values that at least this share of all rows have, with exact counts."""
     return AggregateExpr("heavy_hitters", argument, (number(share),))
 
 
 def approx_count_distinct(argument: str) -> AggregateExpr:
-    """About how many different values (HyperLogLog)."""
+    """The approximate number of distinct values (HyperLogLog)."""
     return AggregateExpr("approx_count_distinct", argument)
 
 
 def approx_quantile(argument: str, share: float) -> AggregateExpr:
-    """About the value at a share of the order (KLL)."""
+    """An approximate quantile (KLL)."""
     return AggregateExpr("approx_quantile", argument, (number(share),))
 
 
 def approx_heavy_hitters(argument: str, share: float) -> AggregateExpr:
-    """The values of about a share of all rows (frequent items)."""
+    """The values that about this share of all rows have (frequent items sketch)."""
     return AggregateExpr("approx_heavy_hitters", argument, (number(share),))
 
 
 @dataclass(frozen=True)
 class UserFunction:
-    """A user-defined aggregate, ready to be called with an argument, or to be given to ``wr.sql``."""
+    """A user-defined aggregate, to be called with an argument or passed to ``wr.sql``."""
 
     definition: UserAggregate
 
@@ -186,8 +186,8 @@ def aggregate(
 ) -> UserFunction:
     """A user-defined aggregate: ``lift`` a value to a state, ``combine`` two states, ``lower`` a state to a result.
 
-    ``state`` and ``result`` are SQL types; states are kept in checkpoints as values of theirs (structs are dicts,
-    arrays are lists). ``combine`` must be associative and commutative and must not change its arguments. NULLs are
+    ``state`` and ``result`` are SQL types; checkpoints keep states as values of that type (structs are dicts, arrays
+    are lists). ``combine`` must be associative and commutative and must not change its arguments. NULLs are
     skipped. ``inverse(a, b)``, if given, takes b out of a. ``combine=None``: states cannot be merged; then rows are
     kept until their windows close, and ``lower`` gets the list of states, in the order of progress.
 
@@ -196,9 +196,9 @@ def aggregate(
     'product'
     """
     if not isinstance(name, str) or not name.isidentifier():
-        raise QueryError(f"an aggregate's name must be a word, not {name!r}")
+        raise QueryError(f"the name of an aggregate must be a word, not {name!r}")
     if name.lower() in FUNCTIONS:
-        raise QueryError(f"there is an aggregate {name!r} already; taken are: {listing(FUNCTIONS)}")
+        raise QueryError(f"the aggregate {name!r} is built in; taken: {listing(FUNCTIONS)}")
     parts: dict[str, Any] = {"lift": lift, "lower": lower, "combine": combine, "inverse": inverse}
     for what, part in parts.items():
         if part is not None or what in ("lift", "lower"):
@@ -217,11 +217,11 @@ class Udf:
 
 
 def udf(call: Callable[..., Any], returns: str, *columns: str, vectorized: bool = False, monotone: bool = False) -> Udf:
-    """A Python function of some columns that gives a value of a SQL type.
+    """A Python function of some columns that returns a value of a SQL type.
 
-    It is called for each row with values, or, ``vectorized``, with Polars series for many rows at once, and gives a
+    It is called with the values of each row, or, ``vectorized``, with Polars series of many rows at once, and returns a
     series (or array) of the same length. A row for which it raises is a bad row, with the reason. ``monotone``: it
-    never gives less for more; then it can replace the progressing column.
+    never decreases as its argument grows; then it can replace the progressing column.
 
     >>> udf(len, "BIGINT", "name").function.name
     'len'
@@ -229,8 +229,8 @@ def udf(call: Callable[..., Any], returns: str, *columns: str, vectorized: bool 
     given.function(call, "call")
     columns = tuple(given.text(c, "column") for c in columns)
     if not columns:
-        raise QueryError("wr.udf needs to know which columns the function takes: wr.udf(f, 'DOUBLE', 'x', 'y')")
+        raise QueryError("wr.udf needs the columns that the function takes: wr.udf(f, 'DOUBLE', 'x', 'y')")
     if monotone and len(columns) != 1:
-        raise QueryError(f"a monotone function is of one column, not {len(columns)}")
+        raise QueryError(f"a monotone function takes one column, not {len(columns)}")
     name = getattr(call, "__qualname__", type(call).__name__)
     return Udf(Function(name, call, columns, sql_type(returns), vectorized, monotone))

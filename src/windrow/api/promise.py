@@ -1,4 +1,4 @@
-"""How a stream says how far it is: what ``wr.stream(.., punctuation=..)`` takes besides the name of a column."""
+"""Promise rules: how a stream knows how far it is. What ``wr.stream(.., punctuation=..)`` takes besides a column."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from windrow.spec.rules import (
 
 @dataclass(frozen=True)
 class Promise:
-    """A way to make promises; ``declare`` fits it to a source. ``name``: what SQL calls it, if it is a user's own."""
+    """A promise rule; ``declare`` fits it to a source. ``name``: what SQL calls it, if it is the user's own."""
 
     declare: Callable[[Progress, Mapping[str, pl.DataType]], Progress]
     name: str | None = None
@@ -48,9 +48,9 @@ def slack(behind: Length) -> Promise:
 def rows(behind: int) -> Promise:
     """No row comes more than ``behind`` rows after one with a greater value.
 
-    In which order rows came, ``row_num=`` says on Spark; in process it is the order in which they are pushed.
+    On Spark ``row_num=`` says in which order rows came; in process it is the order in which they are pushed.
 
-    >>> from windrow.api.stream import stream
+    >>> from windrow.api.sources import stream
     >>> from windrow.api.functions import count
     >>> late = stream([{"t": 1}, {"t": 3}, {"t": 2}, {"t": 5}], progress="t", punctuation=rows(1), name="s")
     >>> run = late.window(range=2).agg(n=count()).run()
@@ -63,7 +63,7 @@ def rows(behind: int) -> Promise:
 
     def declare(given: Progress, _: Mapping[str, pl.DataType]) -> Progress:
         if len(given.row_num) > 1:
-            raise QueryError("slack in rows needs one order of all rows: row_num= is one column, not two")
+            raise QueryError("slack in rows needs one order of all rows: row_num= must be one column, not two")
         return replace(given, rule=RowSlack(behind, given.row_num[0] if given.row_num else None))
 
     return Promise(declare)
@@ -73,10 +73,10 @@ def partitions(column: str, count: int, slack: Length = 0) -> Promise:
     """Each partition of the source (a value of ``column``) is at most ``slack`` behind itself, and there are ``count``.
 
     The stream is as far as the slowest of them; before all have shown a row, nothing is promised about it. Queries that
-    group by ``column``, and whatever else, close the windows of a partition as far as that one is: a key that is quiet
-    closes when its source has progressed, also while other sources are silent.
+    group by ``column``, and anything else, close the windows of a partition as that partition progresses: those of a
+    quiet key close when its partition has progressed, even while other partitions are silent.
 
-    >>> from windrow.api.stream import stream
+    >>> from windrow.api.sources import stream
     >>> from windrow.api.functions import count
     >>> s = stream([{"t": 0, "p": 1, "k": "x"}], "t", punctuation=partitions("p", 2), name="s")
     >>> run = s.window(5).group_by("p", "k").agg(n=count()).run()
@@ -87,7 +87,7 @@ def partitions(column: str, count: int, slack: Length = 0) -> Promise:
     """
     count, column = whole(count, "count"), text(column, "column")
     if count < 1:
-        raise QueryError(f"a source has at least one partition, not {count}")
+        raise QueryError(f"a source must have at least one partition, not {count}")
 
     def declare(given: Progress, schema: Mapping[str, pl.DataType]) -> Progress:
         _has(schema, column, "partitions")
@@ -97,21 +97,21 @@ def partitions(column: str, count: int, slack: Length = 0) -> Promise:
 
 
 def estimated(initial: Length, quantile: float = 0.999) -> Promise:
-    """Slack from the disorder that is seen: a share of ``quantile`` of the rows is in time, and the others are late.
+    """Slack estimated from the disorder so far: a share of ``quantile`` of the rows is in time, the others are late.
 
-    It is ``initial`` until enough rows are seen. A choice for streams of which nobody knows the disorder: it gives up
-    that no row is late, which a slack that is known keeps.
+    It is ``initial`` until enough rows have come. For streams whose disorder is unknown: unlike a known slack, it does
+    not guarantee that no row is late.
     """
     quantile = number(quantile, "quantile")
     if not 0 < quantile <= 1:
-        raise QueryError(f"the quantile of rows in time is above 0 and at most 1, not {quantile}")
+        raise QueryError(f"the quantile of rows in time must be above 0 and at most 1, not {quantile}")
     return Promise(
         lambda given, schema: replace(given, rule=Estimated(quantile, _length(initial, given, schema, "initial")))
     )
 
 
 def markers(column: str, by: str | Sequence[str] = ()) -> Promise:
-    """A column of promises: a row with a value there is no data, and says that all later rows have at least that value.
+    """A column of promises: a row with a value there is not data, but promises that no later row has a smaller value.
 
     ``by``: columns in which a marker names the group it is about. The same as ``punctuation=`` and ``punctuation_by=``.
     """
@@ -119,16 +119,16 @@ def markers(column: str, by: str | Sequence[str] = ()) -> Promise:
 
     def declare(given: Progress, _: Mapping[str, pl.DataType]) -> Progress:
         if named and given.marker_by not in ((), named):
-            raise QueryError(f"markers by {listing(named)}, and punctuation_by= says {listing(given.marker_by)}")
+            raise QueryError(f"markers by {listing(named)}, but punctuation_by= names {listing(given.marker_by)}")
         return replace(given, marker=column, marker_by=named or given.marker_by)
 
     return Promise(declare)
 
 
 def heartbeats(column: str, skew: Length = 0) -> Promise:
-    """A column of clock readings: a row with a value there is no data, and says what the source's clock showed.
+    """A column of clock readings: a row with a value there is not data, but what the source's clock showed.
 
-    No row that comes after it is older than that by more than ``skew``.
+    No later row is older than that by more than ``skew``.
     """
     column = text(column, "column")
 
@@ -139,11 +139,11 @@ def heartbeats(column: str, skew: Length = 0) -> Promise:
 
 
 def function(says: Callable[[Seen], Any], name: str | None = None) -> Promise:
-    """A function of your own: it is told what has been seen, after each batch, and gives a value or None.
+    """A function of your own: after each batch it gets what has been seen, and returns a promise or None.
 
-    It must depend on nothing else: every shard asks it, and a restart asks it again. On Spark it must be importable by
-    the workers, or be defined in the main program. Given to ``wr.sql``, a query can say PUNCTUATED BY its ``name``, by
-    default the function's own.
+    It must depend on nothing else: every shard calls it, and a restart calls it again. On Spark it must be importable
+    by the workers, or be defined in the main program. A query that gets it from ``wr.sql`` can use PUNCTUATED BY its
+    ``name``, by default the name of the function.
     """
     function_of_seen(says, "says")
     if name is not None:
@@ -159,4 +159,4 @@ def _length(value: Length, given: Progress, schema: Mapping[str, pl.DataType], w
 
 def _has(schema: Mapping[str, pl.DataType], column: str, what: str) -> None:
     if column not in schema:
-        raise QueryError(f"{what}: {column!r} is not a column; there are: {listing(schema)}")
+        raise QueryError(f"{what}: {column!r} is not a column; available: {listing(schema)}")

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from windrow.api.stream import Stream, in_order
+from windrow.api.query import in_order
+from windrow.api.stream import Stream
 from windrow.errors import QueryError
 from windrow.logical.nodes import Together as TogetherNode
 
@@ -15,7 +16,7 @@ def together(**queries: Stream) -> Together:
     """Several window queries over one stream that share one pane aggregation: its rows are read and reduced once.
 
     They must have the same input and groups, and may differ in windows, aggregates and what follows (``where`` over
-    results, ``select``). On Spark the result has a struct column per query: ``wr.results(df, "name")`` takes one out,
+    results, ``select``). On Spark the result has a struct column per query, which ``wr.results(df, "name")`` extracts;
     in ``foreachBatch`` for streams.
 
     >>> from windrow import count, stream
@@ -25,13 +26,13 @@ def together(**queries: Stream) -> Together:
     [(-3, 3, 2), (0, 6, 2), (3, 9, 1), (6, 12, 1)]
     """
     if len(queries) < 2:
-        raise QueryError("together() takes at least two queries by name")
+        raise QueryError("together() needs at least two queries, by keyword")
     if odd := [name for name, query in queries.items() if not isinstance(query, Stream)]:
-        raise QueryError(f"{odd[0]}={queries[odd[0]]!r} is not a query: build it on the stream")
+        raise QueryError(f"{odd[0]}={queries[odd[0]]!r} is not a query over the stream")
     found = next(iter(queries.values())).sources
     for query in queries.values():
         if {n: id(s) for n, s in query.sources.items()} != {n: id(s) for n, s in found.items()}:
-            raise QueryError("queries that run together must be over the same stream: build all of them on one")
+            raise QueryError("queries that run together must be over the same stream")
     return Together(TogetherNode(tuple((name, q.node) for name, q in queries.items())), found)
 
 

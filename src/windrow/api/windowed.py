@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 from sqlglot import exp
 
+from windrow.api.algorithm import refusal
 from windrow.api.functions import AggregateExpr
 from windrow.api.given import flag
-from windrow.api.hints import refusal
+from windrow.api.resolved import items, resolved
 from windrow.errors import QueryError
 from windrow.logical.checked import aggregated, where
 from windrow.logical.nodes import OF_ROWS, AggregateCall, Shape
@@ -43,14 +44,14 @@ class Windowed:
 
     def group_by(self, *columns: str, **named: str) -> Windowed:
         """Group by columns, or by SQL expressions given by keyword."""
-        items = self.stream._items(columns, named)
-        parts = tuple(k for k in self.keys if k[0] in self.parts and k[0] not in items)
-        return replace(self, keys=(*parts, *items.items()))
+        chosen = items(self.stream.node, columns, named)
+        parts = tuple(k for k in self.keys if k[0] in self.parts and k[0] not in chosen)
+        return replace(self, keys=(*parts, *chosen.items()))
 
     def late(self, policy: str, *, generous: bool = False, keep: Length | None = None) -> Windowed:
         """What happens to late rows: "drop", "error", "side", or "revise" for as long as ``keep`` after the window.
 
-        ``generous``: a late row still counts in those of its windows that are open.
+        ``generous``: a late row still counts in its windows that are open.
         """
         held = None if keep is None else self._length(keep, "keep")
         flag(generous, "generous")
@@ -62,11 +63,11 @@ class Windowed:
         return replace(self, options=replace(self.options, early=self._length(every, "every")))
 
     def with_empty(self) -> Windowed:
-        """A result for every window of a group from its first one on, also where it has no rows."""
+        """A result for every window of a group from its first one on, even if it has no rows."""
         return replace(self, options=replace(self.options, empty=True))
 
     def without_partial(self) -> Windowed:
-        """No results of windows that begin before the origin, or the first row."""
+        """No results for windows that begin before the origin, or before the first row."""
         return replace(self, options=replace(self.options, partial=False))
 
     def _length(self, given: Length, what: str) -> int:
@@ -98,9 +99,9 @@ class Windowed:
     def _call(self, name: str, aggregate: AggregateExpr) -> AggregateCall:
         if not isinstance(aggregate, AggregateExpr):
             raise QueryError(f"{name}={aggregate!r} is not an aggregate: write {name}=wr.count(), wr.max('x') ..")
-        argument = None if aggregate.argument is None else self.stream._resolved(aggregate.argument)
+        argument = None if aggregate.argument is None else resolved(self.stream.node, aggregate.argument)
         if aggregate.condition is not None:
-            argument = where(argument, self.stream._resolved(aggregate.condition))
+            argument = where(argument, resolved(self.stream.node, aggregate.condition))
         of_values = (1,) if aggregate.condition is not None and aggregate.function in OF_ROWS else ()
         parameters = (*aggregate.parameters, *of_values)
         return AggregateCall(name, aggregate.function, argument, parameters, aggregate.user)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ import polars as pl
 from windrow.aggregates import Partials, make
 from windrow.bench.drive import Cost, Step, drive
 from windrow.bench.experiment import Experiment, Outcome, afterwards
-from windrow.operators import AdaptPaned, AdaptWid, Bucket, Buffering, Operator, Wid
+from windrow.operators import AdaptPaned, AdaptWid, Bucket, Buffering, Operator, Wid, Windowing
 from windrow.spec.names import INPUT
 from windrow.windows import Sliding
 
@@ -61,8 +60,8 @@ class Query:
     def operator(self, way: str) -> Operator:
         function, argument = self.aggregate
         aggregates = Partials([make(function, "r", argument, pl.Int64())])
-        made = partial(WAYS[way], self.window, ["src"], aggregates, pl.Int64())
-        return made(inputs=len(self.links)) if way == "adapt" else made()
+        what = Windowing(self.window, ("src",), aggregates)
+        return AdaptWid(what, len(self.links)) if way == "adapt" else WAYS[way](what)
 
 
 TUMBLING = Query("q6_7", Sliding(SECOND, SECOND), ("sum", "len"))

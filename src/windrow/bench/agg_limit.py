@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from windrow.api.functions import count
 from windrow.api.functions import max as greatest
-from windrow.api.stream import Stream, stream
+from windrow.api.sources import stream
+from windrow.api.stream import Stream
 from windrow.bench.experiment import Experiment, Outcome
 from windrow.graph import Graph
 from windrow.planner.graphs import add_steps
@@ -93,7 +94,7 @@ def bare(batches: Sequence[pa.Table]) -> int:
 def panes(batches: Sequence[pa.Table]) -> int:
     """Admission and the pane level: what runs before the exchange on Spark."""
     graph = Graph()
-    add_steps(graph, query(batches).plan().leaves()[0].steps, None)
+    add_steps(graph, query(batches).plan().stages()[0].inputs[0].whole, None)
     out = [item for b in batches for item in graph.on_batch(0, pl.DataFrame(b))]
     return sum(item.height for item in out if isinstance(item, pl.DataFrame))
 

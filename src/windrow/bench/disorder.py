@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 
 from windrow.api.functions import AggregateExpr
-from windrow.api.stream import Stream, stream
+from windrow.api.sources import stream
+from windrow.api.stream import Stream
 from windrow.api.windowed import Windowed
 from windrow.sources.links import START, Link, packets
 from windrow.windows.tuples import Ints

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from windrow.aggregates import Partials, make
 from windrow.bench.experiment import Experiment, Outcome, afterwards
-from windrow.operators import FixedTable
+from windrow.operators import FixedTable, Windowing
 from windrow.operators.windows.entries import Entries
 from windrow.spec.flush import Flush
 from windrow.windows import Sliding
@@ -148,7 +148,9 @@ def operator_rate(groups: int, windows: int) -> float:
     tuples, order = arrivals(groups, windows)
     size = len(tuples)
     counted = Partials([make("count", "n", None, pl.Int64())])
-    table = FixedTable(Sliding(size, size), ["src", "dest"], counted, slots=2 * groups, flush=VARIANTS["oop"])
+    table = FixedTable(
+        Windowing(Sliding(size, size), ("src", "dest"), counted), slots=2 * groups, flush=VARIANTS["oop"]
+    )
     frame = pl.DataFrame({"src": tuples[:, 1], "dest": tuples[:, 2]})
     spent = []
     for window in range(len(order)):

@@ -20,7 +20,8 @@ import polars as pl
 
 from windrow.api.functions import count
 from windrow.api.functions import max as greatest
-from windrow.api.stream import Stream, stream
+from windrow.api.sources import stream
+from windrow.api.stream import Stream
 from windrow.bench.experiment import Experiment, Outcome
 from windrow.bench.spark_sliding import MICROS, counted
 from windrow.bench.spark_sliding import START as BEGIN

@@ -19,7 +19,7 @@ from windrow.aggregates import Partials, make
 from windrow.bench.drive import Step, drive
 from windrow.bench.experiment import Experiment, Outcome
 from windrow.bench.wid_vs_buffering import Scan
-from windrow.operators import Bucket, Operator, Paned, Panes, Wid
+from windrow.operators import Bucket, Operator, Paned, Panes, Wid, Windowing
 from windrow.windows import Sliding
 
 GROUPS = 2000
@@ -75,7 +75,7 @@ def measured(way: str, window: Sliding, steps: list[Step], runs: int) -> tuple[f
         aggregates = Partials([make("max", "most", "x", pl.Int64())])
         kind: Callable[..., Operator] = Paned if way == "paned" else Wid
         feed: Operator = Panes(window, ["k"], aggregates) if way == "paned" else Bucket(window)
-        costs.append(drive(feed, kind(window, ["k"], aggregates, pl.Int64()), steps))
+        costs.append(drive(feed, kind(Windowing(window, ("k",), aggregates)), steps))
     return min(cost.seconds for cost in costs), costs[0].results
 
 

@@ -13,7 +13,8 @@ import numpy as np
 import polars as pl
 
 from windrow.api.promise import heartbeats
-from windrow.api.stream import Stream, stream
+from windrow.api.sources import stream
+from windrow.api.stream import Stream
 from windrow.bench.experiment import Outcome, afterwards
 from windrow.sources.links import MICROS, START, Link, packets
 from windrow.sql.select import sql

@@ -12,7 +12,8 @@ import numpy as np
 import polars as pl
 
 from windrow.api import functions as wr
-from windrow.api.stream import Stream, stream
+from windrow.api.sources import stream
+from windrow.api.stream import Stream
 from windrow.bench.experiment import Experiment, Outcome, afterwards
 
 STEP = 30  # milliseconds between two tuples, so that RANGE 5 minutes holds 10,000 tuples

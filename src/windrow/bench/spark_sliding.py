@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from windrow.api.folders import read_parquet
 from windrow.api.functions import count
 from windrow.api.functions import max as greatest
-from windrow.api.stream import Stream, stream
+from windrow.api.sources import read_parquet, stream
+from windrow.api.stream import Stream
 from windrow.bench.experiment import Experiment, Outcome, afterwards
 from windrow.hosts.spark.exchange import METRICS
 from windrow.sinks.parquet import read_committed

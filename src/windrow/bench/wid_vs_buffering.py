@@ -22,7 +22,7 @@ import polars as pl
 from windrow.aggregates import Partials, make
 from windrow.bench.drive import Step, drive
 from windrow.bench.experiment import Experiment, Outcome, afterwards
-from windrow.operators import Bucket, Buffering, Operator, Wid
+from windrow.operators import Bucket, Buffering, Operator, Wid, Windowing
 from windrow.operators.operator import Stateless
 from windrow.windows import Sliding
 
@@ -69,7 +69,7 @@ def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
 
 def operator(way: str, slide: int) -> Operator:
     aggregates = Partials([make("max", "most", "x", pl.Int64())])
-    return WAYS[way](Sliding(RANGE, slide), [], aggregates, pl.Int64())
+    return WAYS[way](Windowing(Sliding(RANGE, slide), (), aggregates))
 
 
 def arrivals(rows: int, batch: int) -> list[Step]:

@@ -11,7 +11,8 @@ import polars as pl
 
 from windrow.api import functions as wr
 from windrow.api.functions import AggregateExpr
-from windrow.api.stream import Stream, stream
+from windrow.api.sources import stream
+from windrow.api.stream import Stream
 from windrow.api.windowed import Windowed
 from windrow.bench.experiment import Experiment, Outcome
 

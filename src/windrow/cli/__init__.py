@@ -26,7 +26,7 @@ app.command("demo")(demo.demo)
 
 
 def main() -> None:
-    """Exit code 0: done. 1: something is wrong with the query, the data or the machine. 2: wrong usage."""
+    """Exit code 0: success. 1: an error in the query, the data or the machine. 2: wrong usage."""
     try:
         app()
     except WindrowError as error:

@@ -18,24 +18,24 @@ from windrow.errors import QueryError, listing
 
 
 def bench(
-    name: Annotated[str | None, typer.Argument(help="Which experiment, or all.", show_default=False)] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Less data, for a look.")] = False,
+    name: Annotated[str | None, typer.Argument(help="The experiment to run, or all.", show_default=False)] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Less data, for a first look.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object as the last line.")] = False,
     list_all: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
     out: Annotated[Path, typer.Option(help="Where the PNG and JSON files go.")] = Path("bench-results"),
 ) -> None:
-    """Measure. Exit code 1 if a claim does not hold."""
+    """Run an experiment. Exit code 1 if a claim does not hold."""
     if list_all or name is None:
         for experiment in EXPERIMENTS.values():
             typer.echo(f"{experiment.name:<20} {experiment.paper:<16} {experiment.about}")
         return
     if name != "all" and name not in EXPERIMENTS:
-        raise QueryError(f"there is no experiment {name!r}; there are: {listing(EXPERIMENTS)}, all")
+        raise QueryError(f"unknown experiment {name!r}; available: {listing(EXPERIMENTS)}, all")
     chosen = list(EXPERIMENTS.values()) if name == "all" else [EXPERIMENTS[name]]
     hold = True
     for done, experiment in enumerate(chosen):
         hold = all(_run(experiment, quick, as_json, out).holds.values()) and hold
-        if name == "all":  # after each one, so that it is there even if a later one fails
+        if name == "all":  # after each one, so that it exists even if a later one fails
             page = write_gallery(chosen[: done + 1], out)
     if name == "all":
         typer.echo(f"gallery: {page}", err=True)

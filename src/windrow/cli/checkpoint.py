@@ -1,4 +1,4 @@
-"""``windrow checkpoint``: what can be done to the checkpoint of a query that is not running."""
+"""``windrow checkpoint``: operations on the checkpoint of a query that is not running."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def checkpoint() -> None:
 @app.command("move", epilog=EXAMPLES)
 def move(
     old: Annotated[str, typer.Argument(help="Where the checkpoint was written.", show_default=False)],
-    new: Annotated[str, typer.Argument(help="Where it is to be, or was moved or copied to.", show_default=False)],
+    new: Annotated[str, typer.Argument(help="Its new folder, or where it was moved or copied to.", show_default=False)],
 ) -> None:
-    """Move a checkpoint, or mend one that was moved or copied: Spark keeps its path inside. Stop the query first."""
+    """Move a checkpoint, or repair one that was moved or copied: Spark keeps its path inside. Stop the query first."""
     typer.echo(place.move(old, new))
     before, after = Path(place.local(old)), Path(place.local(new))
     side, target = beside(before), beside(after)

@@ -16,7 +16,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from windrow.api.stream import Stream, stream
+from windrow.api.sources import stream
+from windrow.api.stream import Stream
 from windrow.cli.progress import Totals, end_line
 from windrow.errors import DataError
 from windrow.hosts.spark.start import start as begin
@@ -54,16 +55,16 @@ class Running:
 def demo(
     minutes: Annotated[int, typer.Option(help="Minutes of traffic to generate.")] = 30,
     out: Annotated[Path | None, typer.Option(help="Keep data and results here instead of a temporary folder.")] = None,
-    seed: Annotated[int, typer.Option(help="Other traffic for other seeds.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the generated traffic.")] = 0,
 ) -> None:
-    """Three links, two busy and one almost idle, out of order; Q1-1 and Q1-2 on Spark; every window is checked."""
+    """Q1-1 and Q1-2 on Spark over three out-of-order links, two busy and one almost idle; every window is checked."""
     from windrow.hosts.spark.archive import OPTIONS, QUICK
     from windrow.hosts.spark.session import session
 
     console = Console()
     began = time.perf_counter()
     if out is not None and out.exists() and any(out.iterdir()):
-        raise DataError(f"{out} is not empty: the demo wants a folder of its own")
+        raise DataError(f"{out} is not empty: the demo needs an empty folder")
     folder = out or Path(tempfile.mkdtemp(prefix="windrow-demo-"))
     folder.mkdir(parents=True, exist_ok=True)
     traffic = {link.name: packets(link, minutes * 60, seed) for link in LINKS}

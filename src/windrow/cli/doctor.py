@@ -1,4 +1,4 @@
-"""``windrow doctor``: is everything here that Windrow needs, and what to do about what is not."""
+"""``windrow doctor``: whether everything that Windrow needs is installed, and what to do about what is not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENOUGH_MEMORY, ENOUGH_DISK = 2.0, 1.0  # GiB
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     what: str
     found: str
@@ -55,7 +55,7 @@ def doctor(
 
 
 def examine() -> list[Finding]:
-    """Everything that is looked at, in the order in which it matters."""
+    """All checks, the most important first."""
     found = _java()
     return [_python(), found, *([_archive()] if found.ok else []), *(_package(p) for p in PACKAGES), _memory(), _disk()]
 
@@ -93,7 +93,7 @@ def _memory() -> Finding:
     except (ValueError, OSError):
         return Finding("memory", "unknown", True)
     ok = free >= ENOUGH_MEMORY
-    return Finding("memory", f"{free:.1f} GiB free", ok, "" if ok else "Spark and its workers want 2 GiB")
+    return Finding("memory", f"{free:.1f} GiB free", ok, "" if ok else "Spark and its workers need 2 GiB")
 
 
 def _disk() -> Finding:

@@ -25,13 +25,12 @@ def explain(
     schema: sources.SchemaOption = None,
     shards: sources.ShardsOption = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="The checkpoint it would go on from; without it: a first start.")
+        Path | None, typer.Option(help="The checkpoint to continue from; without it, the first start is shown.")
     ] = None,
 ) -> None:
-    """Show the logical plan, and the physical plan with map side, exchange and shards, in words."""
+    """Show the logical plan, and the physical plan with map side, exchange and shards. Nothing is run."""
     text = sources.read_query(query)
-    with sources.spark_session() as spark:
-        options = sources.Options(progress, slack, punctuation, parse, row_num, row_slack, schema)
+    options = sources.Options(progress, slack, punctuation, parse, row_num, row_slack, schema)
+    with sources.session_if_needed(source) as spark, TemporaryDirectory() as first:
         built = sources.query(text, source, options, spark, 1)
-        with TemporaryDirectory() as first:
-            typer.echo(built.explain(shards=shards, checkpoint=checkpoint or first))
+        typer.echo(built.explain(shards=shards, checkpoint=checkpoint or first))

@@ -1,4 +1,4 @@
-"""A line that tells how a streaming query is doing."""
+"""A line that shows how a streaming query is doing."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from windrow.hosts.spark.exchange import COUNTERS, METRICS
+from windrow.hosts.counters import NAMES
+from windrow.hosts.spark.exchange import METRICS
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
-COUNTS = tuple(name for name in COUNTERS if name != "state_bytes")
+COUNTS = tuple(name for name in NAMES if name != "state_bytes")
 
 
 @dataclass
@@ -44,7 +45,7 @@ class Totals:
         return bool(news)
 
     def line(self) -> str:
-        """One line for people."""
+        """One line for the terminal."""
         rate = self.counts["rows_in"] / self.seconds if self.seconds else 0.0
         return (
             f"{self.batches} micro-batches, {self.counts['rows_in']:,} rows in ({rate:,.0f}/s), "
@@ -58,9 +59,9 @@ class Totals:
         return self.counts["promises_sent"] / max(1, self.counts["rows_sent"] + self.counts["promises_sent"])
 
     def _rare(self) -> str:
-        """What is said only if there is something to say."""
+        """Counts that are shown only if they are not zero."""
         rare = {"files_bad": "bad files", "promises_ignored": "promises ignored", "promises_unmatched": "about nobody"}
-        return "".join(f", {self.counts[name]:,} {said}" for name, said in rare.items() if self.counts[name])
+        return "".join(f", {self.counts[name]:,} {label}" for name, label in rare.items() if self.counts[name])
 
 
 def end_line(console: Console) -> None:

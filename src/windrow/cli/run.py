@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pyspark.errors import PySparkException
 from rich.console import Console
 from rich.table import Table
 
@@ -42,24 +41,25 @@ def run(
     schema: sources.SchemaOption = None,
     sink: Annotated[str, typer.Option(help="console, parquet:DIR or jsonl:FILE.")] = "console",
     bad_rows: Annotated[
-        str | None, typer.Option(help="Where bad rows go with their reason: parquet:DIR or jsonl:FILE.")
+        str | None, typer.Option(help="Where bad rows go, with the reason: parquet:DIR or jsonl:FILE.")
     ] = None,
     late_rows: Annotated[
         str | None,
-        typer.Option(help="Where late records go: parquet:DIR or jsonl:FILE. The rows themselves under LATE SIDE."),
+        typer.Option(help="Where late records go: parquet:DIR or jsonl:FILE. Under LATE SIDE they are the late rows."),
     ] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Where progress and state are kept; without it a run cannot be continued.")
+        Path | None, typer.Option(help="Folder for progress and state; without it a run cannot be continued.")
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Stop when everything that is there has been read.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Stop when all existing files have been read.")] = False,
     shards: sources.ShardsOption = None,
     max_files: Annotated[int, typer.Option(min=1, help="Files per micro-batch and source.")] = 64,
     state_limit: Annotated[
-        str | None, typer.Option(help="How much state a shard may hold, as '2 GB'; more stops the query.")
+        str | None,
+        typer.Option(help="The most state a shard may hold, such as '2 GB'; beyond it the query stops."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with the totals at the end.")] = False,
 ) -> None:
-    """Run a query continuously, or over what is there now (--once). Continue a run with its --checkpoint."""
+    """Run a query continuously, or over the files that exist now (--once). Continue a run with its --checkpoint."""
     from windrow.hosts.spark import checkpoint as checkpoints
 
     text = sources.read_query(query)
@@ -86,6 +86,8 @@ def run(
 
 def _finish(started: list[tuple[str, StreamingQuery]]) -> Totals:
     """Follow the queries to their end; the totals are those of the first."""
+    from pyspark.errors import PySparkException
+
     try:
         return follow(started, Console(stderr=True))[0]
     except KeyboardInterrupt:
@@ -100,7 +102,7 @@ def _finish(started: list[tuple[str, StreamingQuery]]) -> Totals:
 class Both:
     """For ``foreachBatch``: the results and the late records of a micro-batch, each to a sink of its own.
 
-    Both are of one query: two would have other micro-batches, and so disagree on what is late.
+    Both come from one query: two queries would have different micro-batches, and disagree on what is late.
     """
 
     def __init__(self, sink: str, late: str) -> None:
@@ -117,7 +119,7 @@ class Both:
 
 
 def batch_sink(sink: str) -> Callable[[DataFrame, int], None]:
-    """What writes a micro-batch, so that writing it again changes nothing."""
+    """A writer of micro-batches for which writing one again changes nothing."""
     from windrow.sinks.jsonl import JsonLines
     from windrow.sinks.parquet import ParquetBatches
 
@@ -129,7 +131,7 @@ def batch_sink(sink: str) -> Callable[[DataFrame, int], None]:
             return ParquetBatches(path)
         case "jsonl" if path:
             return JsonLines(path)
-    raise QueryError(f"unknown sink {sink!r}; there are: console, parquet:DIR, jsonl:FILE")
+    raise QueryError(f"unknown sink {sink!r}; available: console, parquet:DIR, jsonl:FILE")
 
 
 def _writer(frame: DataFrame, checkpoint: Path, once: bool) -> DataStreamWriter:
@@ -147,7 +149,7 @@ def _start(frame: DataFrame, sink: str, checkpoint: Path, once: bool) -> Streami
 
 
 def _show(frame: DataFrame, batch: int) -> None:
-    # All of it, not limit(): that would leave partitions of the micro-batch unrun, and their state uncommitted.
+    # All rows: limit() would leave partitions of the micro-batch unrun, and their state uncommitted.
     rows = frame.collect()
     if not rows:
         return
@@ -160,7 +162,7 @@ def _show(frame: DataFrame, batch: int) -> None:
 
 
 def reason(error: Exception) -> str:
-    """Our own message out of what Spark wraps around it."""
+    """The message of a Windrow error inside what Spark wraps around it."""
     text = str(error)
     for line in text.split("\n"):
         name, colon, _message = line.strip().partition(": ")

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from windrow.api.columns import columns
-from windrow.api.folders import read_arrow, read_parquet
 from windrow.api.promise import Promise
-from windrow.api.stream import Stream, stream
+from windrow.api.sources import read_arrow, read_parquet, stream
+from windrow.api.stream import Stream
 from windrow.errors import DataError, QueryError, listing
-from windrow.sql.punctuated import way
+from windrow.sql.punctuated import rule
 from windrow.sql.select import sql
 
 if TYPE_CHECKING:
@@ -36,24 +36,25 @@ ProgressOption = Annotated[
 ]
 SlackOption = Annotated[
     list[str] | None,
-    typer.Option("--slack", help="How late rows can be, as '3 seconds'; NAME=LENGTH for one source. Repeatable."),
+    typer.Option("--slack", help="How late rows can be, such as '3 seconds'; NAME=LENGTH for one source. Repeatable."),
 ]
 PunctuationOption = Annotated[
     list[str] | None,
     typer.Option(
         "--punctuation",
-        help="A way to make promises, as 'rows(100)', or a column of markers; NAME=WAY for one source. Repeatable.",
+        help="A promise rule such as 'rows(100)', or a column of markers; NAME=RULE for one source. Repeatable.",
     ),
 ]
 ParseOption = Annotated[
-    list[str] | None, typer.Option("--parse", help="How to read progress values in text: iso8601 or a strptime format.")
+    list[str] | None,
+    typer.Option("--parse", help="How to read text as progress values: iso8601 or a strptime format."),
 ]
 
 SchemaOption = Annotated[
     list[str] | None,
     typer.Option(
         "--schema",
-        help="The columns, as 'ts TIMESTAMP, k STRING', where no file is there yet; NAME=COLUMNS for one source.",
+        help="The columns, such as 'ts TIMESTAMP, k STRING', if no file exists yet; NAME=COLUMNS for one source.",
     ),
 ]
 RowNumOption = Annotated[
@@ -63,7 +64,7 @@ RowNumOption = Annotated[
 RowSlackOption = Annotated[
     list[str] | None, typer.Option("--row-slack", help="How far rows can be out of that order; NAME=.. for one source.")
 ]
-ShardsOption = Annotated[int | None, typer.Option(min=1, help="Parts of the state; default: one per core.")]
+ShardsOption = Annotated[int | None, typer.Option(min=1, help="Number of shards of the state; default: one per core.")]
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Options:
         return {
             "progress": progress,
             "slack": _pick(self.slack, name),
-            "punctuation": _way(_pick(self.punctuation, name)),
+            "punctuation": _rule(_pick(self.punctuation, name)),
             "parse": _pick(self.parse, name),
             "row_num": _columns(_pick(self.row_num, name)),
             "row_slack": _whole(_pick(self.row_slack, name)),
@@ -103,9 +104,9 @@ def _whole(given: str | None) -> int:
     return int(given or 0)
 
 
-def _way(given: str | None) -> str | Promise | None:
-    """A column of markers by its name, or a way as SQL writes it after PUNCTUATED BY."""
-    return way(given) if given is not None and "(" in given else given
+def _rule(given: str | None) -> str | Promise | None:
+    """A column of markers by its name, or a promise rule as SQL writes it after PUNCTUATED BY."""
+    return rule(given) if given is not None and "(" in given else given
 
 
 def _pick(values: list[str] | None, name: str) -> str | None:
@@ -121,19 +122,19 @@ def _pick(values: list[str] | None, name: str) -> str | None:
 
 
 def _owned(value: str) -> tuple[str | None, str]:
-    """The NAME of NAME=value, if there is one; the = of an argument inside a call is none."""
+    """The NAME of NAME=value, if there is one; the = of an argument inside a call does not count."""
     owner, equals, rest = value.partition("=")
     return (owner, rest) if equals and "(" not in owner else (None, value)
 
 
-def query(text: str, sources: list[str], options: Options, spark: SparkSession, max_files: int) -> Stream:
-    """The query over streaming file sources."""
+def query(text: str, sources: list[str], options: Options, spark: SparkSession | None, max_files: int) -> Stream:
+    """The query over streaming file sources. Formats that Windrow reads itself need no session."""
     tables: dict[str, Stream] = {}
     names = {parts(given)[0] for given in sources}
     for option, values in (("--punctuation", options.punctuation), ("--schema", options.schema)):
         for value in values or []:
             if (owner := _owned(value)[0]) is not None and owner not in names:
-                raise QueryError(f"{option} {value!r}: there is no source {owner!r}; there are: {listing(names)}")
+                raise QueryError(f"{option} {value!r}: unknown source {owner!r}; available: {listing(names)}")
     for given in sources:
         name, kind, path = parts(given)
         given_options = options.of(name)
@@ -154,30 +155,32 @@ def parts(given: str) -> tuple[str, str, str]:
     if not (equals and colon and name and path):
         raise QueryError(f"--source {given!r} is not NAME=FORMAT:PATH, as in packets=parquet:data/packets")
     if kind not in FORMATS:
-        raise QueryError(f"--source {given!r}: unknown format {kind!r}; there are: {listing(FORMATS)}")
+        raise QueryError(f"--source {given!r}: unknown format {kind!r}; available: {listing(FORMATS)}")
     return name, kind, path
 
 
-def reader(spark: SparkSession, kind: str, path: str, max_files: int, schema: str | None = None) -> DataFrame:
-    """A stream over a folder of files by Spark's own reader, with the schema given, or that of the files there."""
+def reader(spark: SparkSession | None, kind: str, path: str, max_files: int, schema: str | None = None) -> DataFrame:
+    """A stream over a folder of files by Spark's own reader, with the given schema or that of the files."""
     if schema is not None:
-        columns(schema)  # says what is wrong with it; Spark reads it by itself
+        columns(schema)  # reports what is wrong with it; Spark reads it itself
         if "://" not in path and not Path(path).exists():
-            raise DataError(f"there is no folder {path}: Spark's own reader of {kind} files needs it, so make it first")
+            raise DataError(f"folder {path} does not exist: Spark's reader of {kind} files needs it: create it first")
     types = _types_there(spark, kind, path) if schema is None else schema
+    assert spark is not None
     options = {"header": "true", "maxFilesPerTrigger": str(max_files)}
     return spark.readStream.schema(types).options(**options).format(kind).load(path)
 
 
-def _types_there(spark: SparkSession, kind: str, path: str) -> StructType:
+def _types_there(spark: SparkSession | None, kind: str, path: str) -> StructType:
     if "://" not in path and (not Path(path).exists() or not any(Path(path).rglob(f"*.{kind}*"))):
-        raise DataError(f"{path} has no {kind} files to take the schema from: put at least one there, or say --schema")
+        raise DataError(f"{path} has no {kind} files to take the schema from: put at least one there, or give --schema")
+    assert spark is not None
     return spark.read.option("header", "true").option("inferSchema", "true").format(kind).load(path).schema
 
 
 @contextmanager
 def spark_session(shards: int | None = None) -> Iterator[SparkSession]:
-    """A session for one command; one that was there before is used and left running."""
+    """A session for one command; one that is already active is used and left running."""
     from pyspark.sql import SparkSession
 
     from windrow.hosts.spark.session import session
@@ -192,13 +195,23 @@ def spark_session(shards: int | None = None) -> Iterator[SparkSession]:
             spark.stop()
 
 
+@contextmanager
+def session_if_needed(sources: list[str]) -> Iterator[SparkSession | None]:
+    """A session if Spark has to read one of the sources; Windrow's own readers start no JVM."""
+    if all(parts(given)[1] in OURS for given in sources):
+        yield None
+        return
+    with spark_session() as spark:
+        yield spark
+
+
 def log_file() -> Path:
-    """Where Spark's own messages go, so that they do not run through the output: $WINDROW_LOG, or a temporary file."""
+    """Where Spark's own messages go, apart from the output: $WINDROW_LOG, or a temporary file."""
     return Path(os.environ.get("WINDROW_LOG") or Path(tempfile.gettempdir()) / f"windrow-{os.getpid()}.log")
 
 
 def read_query(path: Path) -> str:
     """The text of a query file."""
     if not path.is_file():
-        raise QueryError(f"there is no query file {path}")
+        raise QueryError(f"query file {path} does not exist")
     return path.read_text()

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from windrow.api.folders import read_parquet
 from windrow.api.functions import count, max
-from windrow.api.stream import Stream, stream
+from windrow.api.sources import read_parquet, stream
+from windrow.api.stream import Stream
 from windrow.errors import PlanError
 from windrow.hosts.spark.archive import OPTIONS
 from windrow.hosts.spark.session import session

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
 from windrow.graph.strategies import DepthFirst, Strategy
-from windrow.operators.operator import Item, Operator, Side
+from windrow.operators.operator import Item, Operator, Side, Wait
 from windrow.progress import Punctuation
 from windrow.spec.batches import Batch, Changes, State
 
@@ -42,6 +42,9 @@ class Node:
     to: list[tuple[int, int]] = field(default_factory=list)  # (node, port); none: out of the graph
 
 
+Output = tuple[int, Item]  # what came out of a graph, and of which node
+
+
 class Graph:
     """Runs until no arc holds anything, so between two calls all state is in the operators.
 
@@ -57,6 +60,8 @@ class Graph:
 
     def __init__(self, strategy: Strategy | None = None) -> None:
         self.nodes: list[Node] = []
+        self.scope = ""  # of the nodes that are added next; names are stable inside a scope, whatever else a graph has
+        self.outputs: set[int] = set()  # nodes whose output leaves the graph although others take it, too
         self.inputs: list[tuple[int, int]] = []
         self.strategy = strategy or DepthFirst()
         self.traffic = Traffic()
@@ -67,7 +72,9 @@ class Graph:
     def add(self, name: str, operator: Operator, after: Sequence[int] = ()) -> int:
         """Append an operator whose port i is fed by the i-th node of ``after``."""
         number = len(self.nodes)
-        self.nodes.append(Node(f"{number}-{name}", operator))
+        prefix = f"{self.scope}/" if self.scope else ""
+        place = sum(node.name.startswith(prefix) for node in self.nodes) if prefix else number
+        self.nodes.append(Node(f"{prefix}{place}-{name}", operator))
         self._waiting.append(deque())
         self._before.append(list(after))
         for port, node in enumerate(after):
@@ -78,6 +85,11 @@ class Graph:
         """Let the output of a node go to a port of another, too."""
         self.nodes[node].to.append((to, port))
         self._before[to].append(node)
+
+    def output(self, node: int) -> int:
+        """Let the output of a node leave the graph even if others take it."""
+        self.outputs.add(node)
+        return node
 
     def input(self, node: int, port: int = 0) -> int:
         """Make a port of a node an input of the graph; returns its number."""
@@ -96,34 +108,38 @@ class Graph:
 
     # -- running -----------------------------------------------------------------------------------------------
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        return self._run(port, batch)
+        return [item for _, item in self.feed(port, batch)]
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        return self._run(port, promise)
+        return [item for _, item in self.feed(port, promise)]
 
     def on_flush(self) -> list[Item]:
+        return [item for _, item in self.flush()]
+
+    def flush(self) -> list[Output]:
         """Flushes every operator, inputs first, so that what one puts out has reached the next before its turn."""
-        out: list[Item] = []
+        out: list[Output] = []
         for number, node in enumerate(self.nodes):
             self._deliver(number, node.operator.on_flush(), out)
             self._drain(self._any_waiting(), out)
         return out
 
-    def _run(self, port: int, item: Item) -> list[Item]:
+    def feed(self, port: int, item: Item) -> list[Output]:
+        """Like ``on_batch`` and ``on_punctuation``; says which node each item came out of."""
         node, node_port = self.inputs[port]
         self._waiting[node].append((node_port, item))
-        out: list[Item] = []
+        out: list[Output] = []
         self._drain(node, out)
         return out
 
-    def _drain(self, current: int | None, out: list[Item]) -> None:
+    def _drain(self, current: int | None, out: list[Output]) -> None:
         while current is not None:
             self._step(current, out)
             following = self.strategy.next(self, current)
             # A strategy may stop early; nothing may stay on an arc, or a snapshot would lose it.
             current = following if following is not None else self._any_waiting()
 
-    def _step(self, number: int, out: list[Item]) -> None:
+    def _step(self, number: int, out: list[Output]) -> None:
         if not self._waiting[number]:
             return
         node = self.nodes[number]
@@ -135,11 +151,12 @@ class Graph:
             produced = node.operator.on_batch(port, item)
         self._deliver(number, produced, out)
 
-    def _deliver(self, number: int, produced: Sequence[Item], out: list[Item]) -> None:
+    def _deliver(self, number: int, produced: Sequence[Item], out: list[Output]) -> None:
         node = self.nodes[number]
         for result in produced:
-            if isinstance(result, Side) or not node.to:
-                out.append(result)
+            if isinstance(result, Side) or not node.to or number in self.outputs:
+                out.append((number, result))
+            if isinstance(result, Side):
                 continue
             for successor, successor_port in node.to:
                 self.traffic.note(result)
@@ -149,8 +166,10 @@ class Graph:
         return next((n for n, waiting in enumerate(self._waiting) if waiting), None)
 
     # -- state -------------------------------------------------------------------------------------------------
-    def wake_at(self) -> int | None:
-        return min((w for n in self.nodes if (w := n.operator.wake_at()) is not None), default=None)
+    def waits_for(self) -> list[Wait]:
+        """What each operator waits for, under the name of its node."""
+        found = [(node.name, wait) for node in self.nodes for wait in node.operator.waits_for()]
+        return [replace(wait, at=f"{name}/{wait.at}" if wait.at else name) for name, wait in found]
 
     def snapshot(self) -> State:
         return {f"{n.name}/{k}": v for n in self.nodes for k, v in n.operator.snapshot().items()}

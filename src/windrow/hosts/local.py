@@ -12,6 +12,7 @@ import polars as pl
 
 from windrow.errors import CheckpointError, QueryError, listing
 from windrow.graph.graph import Traffic
+from windrow.hosts.counters import OF_SIDES, ON_SPARK, Counter
 from windrow.logical.nodes import Scan
 from windrow.operators.operator import Item, Side
 from windrow.planner import Plan, whole_graph
@@ -29,7 +30,6 @@ from windrow.spec.time import (
 
 IDENTITY = "@snapshot"  # the name of the frame that says what a snapshot is of
 FORMAT = 2
-ABOUT_PROMISES = ("ignored", "unmatched")  # what is counted of promises, and not of rows
 Value = int | str | date | datetime  # a point on a progressing attribute
 
 
@@ -45,8 +45,7 @@ class LocalRun:
         self.graph = whole_graph(plan)
         self._results: list[pl.DataFrame] = []
         self._side: dict[str, list[pl.DataFrame]] = {"bad": [], "late": [], "revised": []}
-        kinds = ("rows_in", "rows_bad", "rows_late", "rows_revised", "rows_out", "files_bad")
-        self.counts = dict.fromkeys((*kinds, *(f"promises_{kind}" for kind in ABOUT_PROMISES)), 0)
+        self.counts = {counter.label: 0 for counter in Counter if counter not in ON_SPARK}
         self.promised: int | None = None
         self._fittings: dict[str, Fitting] = {}
         self._failed: str | None = None  # by what, if a call failed in the middle
@@ -78,9 +77,9 @@ class LocalRun:
     def _fitting(self, source: str) -> Fitting:
         """What rows of a source must be like."""
         if source not in self._fittings:
-            scan = self.plan.scans()[self._ports(source)[0]]
+            scan = self._scan(source)
             given = {**scan.schema, scan.progress: pl.String()} if scan.source.parse is not None else scan.schema
-            needed = self.plan.needed()[source]
+            needed = self.plan.needed[source]
             self._fittings[source] = Fitting(source, given, scan.progress, needed, scan.source.marker)
         return self._fittings[source]
 
@@ -113,14 +112,14 @@ class LocalRun:
 
     def read(self, source: str, files: Files) -> LocalRun:
         """The rows of all files that are there. A file that cannot be read is in ``bad_rows``, and none of its rows."""
-        needed = self.plan.read_from(self.plan.scans()[self._ports(source)[0]])
+        needed = self.plan.read_from(self._scan(source))
         frames: list[pl.DataFrame] = []
         for file in files.listed():
             reason = files.problem(file, needed)
             try:
                 frames += [] if reason else files.rows(file, needed)
             except Unreadable as error:
-                reason = f"{file.path} is torn: {short(error)}"
+                reason = f"{file.path} is damaged: {short(error)}"
             if reason:
                 self.counts["files_bad"] += 1
                 self._take([Side("bad", 0, pl.DataFrame({REASON: [reason]}))])
@@ -129,17 +128,15 @@ class LocalRun:
 
     def promise(self, source: str, at: Value, group: Mapping[str, Any] | None = None) -> LocalRun:
         """Every later row of this source, or of one group of it, has at least this progress value."""
-        leaves = self.plan.leaves()
-        ports = [port for port in self._ports(source) if not leaves[port].by_rows]
+        reads, scan = self.plan.reads(), self._scan(source)
+        ports = [p for p in self._ports(source) if not reads[p].by_rows and reads[p].attribute == scan.progress]
         if not ports:
-            scan = self.plan.scans()[self._ports(source)[0]]
             raise QueryError(
                 f"a promise on {scan.progress} says nothing here: the windows over {source!r} are over row numbers "
                 f"({' and '.join(scan.source.row_num)}), which close as rows arrive"
             )
         promises: dict[int, Punctuation] = {}
         for port in ports:
-            scan = self.plan.scans()[port]
             dtype = scan.schema[scan.progress]
             if isinstance(at, bool):  # it is an integer in Python
                 raise QueryError(f"the promise {at!r} does not fit a column of type {dtype}")
@@ -218,17 +215,20 @@ class LocalRun:
         return self.graph.traffic
 
     def _ports(self, source: str) -> list[int]:
-        scans = self.plan.scans()
-        if found := [port for port, scan in enumerate(scans) if isinstance(source, str) and scan.name == source]:
+        names = [read.scan.name for read in self.plan.reads()]
+        if found := [port for port, name in enumerate(names) if isinstance(source, str) and name == source]:
             return found
-        raise QueryError(f"the query has no source {source!r}; there are: {listing({s.name for s in scans})}")
+        raise QueryError(f"the query has no source {source!r}; available: {listing(set(names))}")
+
+    def _scan(self, source: str) -> Scan:
+        return self.plan.reads()[self._ports(source)[0]].scan
 
     def _take(self, items: Iterable[Item]) -> None:
         for item in items:
             if isinstance(item, Punctuation):
                 self.promised = item.value if item.group is None else self.promised
             elif isinstance(item, Side) and item.kind != "marks":  # here all parts are one: nothing is left to audit
-                self.counts[f"{'promises' if item.kind in ABOUT_PROMISES else 'rows'}_{item.kind}"] += item.count
+                self.counts[OF_SIDES[item.kind].label] += item.count
                 if item.rows.width:
                     self._side[item.kind].append(item.rows)
             elif isinstance(item, pl.DataFrame) and item.height:

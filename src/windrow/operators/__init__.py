@@ -1,10 +1,10 @@
 """Operators: the only place where algorithms live. One file each; all share the interface of ``operator.py``."""
 
-from windrow.operators.operator import Item, Operator, Side
+from windrow.operators.joins.window_join import WindowJoin
+from windrow.operators.operator import Item, Operator, Side, Wait
 from windrow.operators.progress.admit import Admit
 from windrow.operators.progress.audit import Audit
 from windrow.operators.progress.clock import WallClock
-from windrow.operators.progress.describe import Describe
 from windrow.operators.progress.everyone import Everyone
 from windrow.operators.progress.generate import Generate, Judge, Witness
 from windrow.operators.progress.last_instant import LastInstant
@@ -38,6 +38,7 @@ from windrow.operators.windows.shared import SharedPanes
 from windrow.operators.windows.slide_by_tuple import SlidByTuple
 from windrow.operators.windows.slide_by_tuple_buffering import BufferedByTuple
 from windrow.operators.windows.wid import Wid
+from windrow.operators.windows.windowing import Windowing
 from windrow.spec.batches import Batch
 from windrow.spec.options import PLAIN, Options
 
@@ -53,7 +54,6 @@ __all__ = [
     "Bucket",
     "BufferedByTuple",
     "Buffering",
-    "Describe",
     "DupElim",
     "Everyone",
     "FixedTable",
@@ -86,7 +86,10 @@ __all__ = [
     "Split",
     "Top",
     "Unique",
+    "Wait",
     "WallClock",
     "Wid",
+    "WindowJoin",
+    "Windowing",
     "Witness",
 ]

@@ -7,15 +7,17 @@ from typing import Literal, Protocol
 
 import polars as pl
 
-from windrow.progress import Promises, Punctuation
+from windrow.progress import END, START, Promises, Punctuation
 from windrow.spec.batches import Batch, Changes, State
 
 
 @dataclass(frozen=True)
 class Side:
-    """Rows to be counted apart: bad ones and late ones left the main stream, late ones in revisions did not.
-    Evidence is about rows, and counts none; marks are what markers said, for an audit. What is ignored or unmatched are
-    promises: those that say less than one before, and those about a group of which nothing is held.
+    """Rows or promises that are counted apart from the main stream.
+
+    ``bad`` and ``late`` rows have left the main stream; ``revised`` rows were late and changed a released result.
+    ``evidence`` describes rows and counts none; ``marks`` are the values of markers, for an audit. ``ignored``
+    promises say less than an earlier one; ``unmatched`` promises are about a group of which nothing is held.
 
     ``count`` rows are meant; ``rows`` describes them: a bad row with its reason, a late one with its window.
     """
@@ -26,6 +28,34 @@ class Side:
 
 
 Item = Batch | Punctuation | Side
+
+
+@dataclass(frozen=True)
+class Wait:
+    """What an operator waits for, and what it holds until then.
+
+    ``promise`` is the smallest promise on ``port``, as a value of the stream's progressing attribute, that makes the
+    operator emit or free something. ``since`` is what is promised there so far: the progress value at which the wait
+    began (START: nothing is promised yet). ``count`` says how much is held, and ``holds`` of what. ``at`` names the
+    operator inside a graph.
+
+    >>> print(Wait(1, 305, since=300, holds="rows", count=7))
+    waits on port 1 for a promise >= 305 since 300, holding 7 rows
+    """
+
+    port: int
+    promise: int
+    since: int
+    holds: Literal["rows", "partials", "rows and partials", "promises"]
+    count: int
+    bytes: int = 0
+    at: str = ""
+
+    def __str__(self) -> str:
+        wanted = "the end of the stream" if self.promise == END else f"a promise >= {self.promise}"
+        since = "" if self.since == START else f" since {self.since}"
+        where = f"{self.at} " if self.at else ""
+        return f"{where}waits on port {self.port} for {wanted}{since}, holding {self.count} {self.holds}"
 
 
 class Operator(Protocol):
@@ -45,8 +75,8 @@ class Operator(Protocol):
     def on_flush(self) -> list[Item]:
         """The host has given all it has for now: whatever is due without a promise can come out."""
 
-    def wake_at(self) -> int | None:
-        """The smallest promise of its stream that would make it emit or free something; None if none would."""
+    def waits_for(self) -> list[Wait]:
+        """The promises that would make it emit or free something, the smallest of each port that it waits on."""
 
     def snapshot(self) -> State:
         """All state, as named chunks."""
@@ -61,8 +91,8 @@ class Operator(Protocol):
         """How much memory the state holds."""
 
 
-class Stateless:
-    """The state half of the interface for operators that remember nothing, and promises passed on as they are."""
+class Forwarding:
+    """For operators that hold nothing back: promises pass unchanged, and nothing waits. They may have state."""
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         return [promise]
@@ -70,8 +100,12 @@ class Stateless:
     def on_flush(self) -> list[Item]:
         return []
 
-    def wake_at(self) -> int | None:
-        return None
+    def waits_for(self) -> list[Wait]:
+        return []
+
+
+class Stateless(Forwarding):
+    """The state half of the interface for operators that remember nothing."""
 
     def snapshot(self) -> State:
         return {}
@@ -86,15 +120,15 @@ class Stateless:
         return 0
 
 
-class Rolling(Stateless):
+class OnlyNews:
     """For operators that turn several promises into the same one: only what says more than before goes on.
 
-    What was said is forgotten with the operator: at worst a promise comes twice after a restart, and that is harmless.
+    What has been sent is not part of the state: at worst a promise is repeated after a restart, which is harmless.
     """
 
     def __init__(self) -> None:
-        self.given = Promises()
+        self.sent = Promises()
 
     def news(self, promise: Punctuation) -> list[Item]:
         """The promise, if it is new."""
-        return [promise] if self.given.give(promise) else []
+        return [promise] if self.sent.give(promise) else []

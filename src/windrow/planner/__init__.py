@@ -7,19 +7,27 @@ decides where pipelines and stages run: in one graph, or before and after an exc
 
 from windrow.planner.build import plan
 from windrow.planner.choice import Given
-from windrow.planner.graphs import add_steps, whole_graph
-from windrow.planner.plan import MELD, Meeting, Pipeline, Plan, Stage, Step
+from windrow.planner.graphs import add_stage, add_steps, whole_graph
+from windrow.planner.partition import ByKeys, ByTime, Partition, ToAll
+from windrow.planner.plan import MELD, Arm, Meeting, Pipeline, Plan, Read, Stage, Step
 from windrow.planner.windows import ALGORITHMS
 
 __all__ = [
     "ALGORITHMS",
     "MELD",
+    "Arm",
+    "ByKeys",
+    "ByTime",
     "Given",
     "Meeting",
+    "Partition",
     "Pipeline",
     "Plan",
+    "Read",
     "Stage",
     "Step",
+    "ToAll",
+    "add_stage",
     "add_steps",
     "plan",
     "whole_graph",

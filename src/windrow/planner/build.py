@@ -2,291 +2,257 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
 
-import numpy as np
 import polars as pl
 
-from windrow.aggregates import Partials, make
-from windrow.errors import PlanError
-from windrow.logical.expressions import dtype_of, translate
-from windrow.logical.nodes import (
-    AggregateCall,
-    Apply,
-    Distinct,
-    Filter,
-    Node,
-    Ordered,
-    Project,
-    Scan,
-    Shape,
-    Split,
-    Together,
-    Top,
-    Union,
-    WindowAggregate,
-)
-from windrow.operators import Describe, Gate, LastInstant, Lift, Panes, WallClock
-from windrow.operators import Project as ProjectOperator
-from windrow.operators.windows.released import late_schema
-from windrow.operators.windows.row_windows import nth
+from windrow.aggregates import Partials
+from windrow.errors import InternalError
+from windrow.logical import nodes as logical
+from windrow.operators import Gate, LastInstant, Panes
+from windrow.operators.state.late import late_schema
 from windrow.planner.choice import NOTHING, Given, chosen
 from windrow.planner.choose import Choice
 from windrow.planner.in_order import IOP, check_in_order, cost_of_order, merged
-from windrow.planner.plan import MELD, Meeting, Pipeline, Plan, Stage, Step, stages_of
+from windrow.planner.joins import join_arms, join_stage
+from windrow.planner.partition import ByKeys
+from windrow.planner.plan import MELD, Arm, Meeting, Pipeline, Plan, Read, Stage, Step
+from windrow.planner.prepare import numbered, prepared, wall_clock, without_row
 from windrow.planner.rows import (
     about_everyone,
-    admission,
     application,
     columns,
     distinct_stage,
     ordered_stage,
     projection,
+    reading,
     selection,
     splitting,
     top_stage,
 )
 from windrow.planner.shared import Member, joined, members, panes_of, shared_step
-from windrow.planner.windows import (
-    SHAPES,
-    WATCHING,
-    Physical,
-    groups_promised,
-    key_names,
-)
-from windrow.spec.names import INPUT, PROGRESS, ROW, ROW_NUM, SOURCE, WINDOW_END
-from windrow.spec.time import Bounds, physical
-from windrow.windows import Landmark, Partitioned, RowSliding, SlideByTuple, Sliding
-
-DESCRIBED = "promises that close no window end here"
+from windrow.planner.windows import SHAPES, WATCHING, Physical, groups_promised, key_names
+from windrow.spec.names import WINDOW_END
+from windrow.spec.time import physical
 
 
-def plan(node: Node, given: Given = NOTHING) -> Plan:
-    """The physical plan; raises PlanError for what has no operator yet, or could never produce output."""
+def plan(node: logical.Node, given: Given = NOTHING) -> Plan:
+    """The physical plan; raises PlanError for what is not supported yet, or could never produce output."""
     wanted = list(node.schema)
     outputs = tuple(p.then(columns(wanted)) for p in _Build(given).pipelines(node))
     return Plan(node, outputs, dict(node.schema))
 
 
+class Wanted(NamedTuple):
+    """How a consumer wants rows to progress: on which attribute of the stream (None: the first), or by row numbers.
+
+    ``needs``: columns of the source that must not be NULL.
+    """
+
+    of: str | None = None
+    by_rows: bool = False
+    needs: tuple[str, ...] = ()
+
+
+def wanted_on(node: logical.Node, column: str | None) -> Wanted:
+    """The attribute that a column of a node is."""
+    return Wanted(None if column is None else node.times[column].of)
+
+
+PLAIN = Wanted()
+
+
 @dataclass(frozen=True)
 class _Build:
+    """``in_order``: below a window that wants its rows in order, everything is."""
+
     given: Given
-    in_order: bool = False  # below a window that wants its rows in order, everything is
+    in_order: bool = False
+    reads: list[tuple[Wanted, Read]] = field(default_factory=list)
+    stages: dict[tuple[int, Wanted, bool], Stage] = field(default_factory=dict)
+    numbers: count[int] = field(default_factory=count)
 
-    def pipelines(self, node: Node, by_rows: bool = False, needs: tuple[str, ...] = ()) -> list[Pipeline]:
-        """``by_rows``: row numbers are the progress values. ``needs``: columns of the source that must not be NULL."""
+    def pipelines(self, node: logical.Node, wanted: Wanted = PLAIN) -> list[Pipeline]:
+        """What gives the rows of a node, with the attribute that is wanted as their progress value."""
         match node:
-            case Scan():
-                return [Pipeline(node, admission(node, by_rows, needs), by_rows)]
-            case Filter():
-                return [p.then(selection(node)) for p in self.pipelines(node.input, by_rows, needs)]
-            case Project():
-                return [p.then(*projection(node, by_rows)) for p in self.pipelines(node.input, by_rows, needs)]
-            case Apply():
-                return [p.then(*application(node, by_rows)) for p in self.pipelines(node.input, by_rows, needs)]
-            case Split():
-                return [p.then(splitting(node, by_rows)) for p in self.pipelines(node.input, by_rows, needs)]
-            case Union():
-                return [p for each in node.inputs for p in self.pipelines(each, by_rows, needs)]
-            case Distinct():
-                before = about_everyone(node.input, self.pipelines(node.input))
-                meeting = merged(node, before, self.given) if self.in_order else MELD
-                return [Pipeline(distinct_stage(node, before, meeting))]
-            case Ordered():
-                before = about_everyone(node.input, self.pipelines(node.input))
-                return [Pipeline(ordered_stage(node, before, cost_of_order(node, before, self.given)))]
-            case WindowAggregate():
-                after = (_progress_of_results(node),) if node.progress is not None else ()
-                return [Pipeline(self._stage(node), after)]
-            case Top():
-                return [Pipeline(top_stage(node, about_everyone(node.input, self.pipelines(node.input))))]
-            case Together():
-                return [Pipeline(self._shared(node))]
-        raise PlanError(f"{type(node).__name__} is not supported yet")
+            case logical.Scan():
+                return [Pipeline(self._read(node, wanted))]
+            case logical.Filter():
+                return [p.then(selection(node)) for p in self.pipelines(node.input, wanted)]
+            case logical.Project():
+                before = wanted if wanted.by_rows else self._below(node, wanted)
+                return [p.then(*projection(node, wanted.by_rows)) for p in self.pipelines(node.input, before)]
+            case logical.Apply():
+                before = replaced(wanted) if node.moves and not wanted.by_rows else wanted
+                return [p.then(*application(node, wanted.by_rows)) for p in self.pipelines(node.input, before)]
+            case logical.Split():
+                return [p.then(splitting(node, wanted.by_rows)) for p in self.pipelines(node.input, wanted)]
+            case logical.Union():
+                return [p for each in node.members for p in self.pipelines(each, _of_member(each, wanted))]
+        return self._results(node, wanted)
 
-    def _stage(self, node: WindowAggregate) -> Stage:
+    def _results(self, node: logical.Node, wanted: Wanted) -> list[Pipeline]:
+        """The results of a stage; a node that is used twice is one stage."""
+        wanted = Wanted(wanted.of or next((time.of for time in node.times.values()), None))
+        key = id(node), wanted, self.in_order
+        stage = self.stages.get(key)
+        if stage is None:
+            stage = self.stages[key] = self._stage_of(node, wanted)
+        windowed = isinstance(node, logical.WindowAggregate) and node.progress is not None
+        return [Pipeline(stage, (_progress_of_results(node),) if windowed else ())]  # type: ignore[arg-type]
+
+    def _stage_of(self, node: logical.Node, wanted: Wanted) -> Stage:
+        match node:
+            case logical.Distinct():
+                before = about_everyone(node.input, self.pipelines(node.input, wanted))
+                meeting = merged(node, before, self.given) if self.in_order else MELD
+                return distinct_stage(next(self.numbers), node, before, meeting)
+            case logical.Ordered():
+                before = about_everyone(node.input, self.pipelines(node.input, wanted))
+                return ordered_stage(next(self.numbers), node, before, cost_of_order(node, before, self.given))
+            case logical.WindowAggregate():
+                return self._aggregation(node)
+            case logical.Top():
+                before = about_everyone(node.input, self.pipelines(node.input, wanted))
+                return top_stage(next(self.numbers), node, before)
+            case logical.Join():
+                sides = [self.pipelines(each, wanted_on(each, each.progress)) for each in node.inputs]
+                sides = [about_everyone(each, side) for each, side in zip(node.inputs, sides, strict=True)]
+                return join_stage(next(self.numbers), node, join_arms(node, sides), wanted.of)
+            case logical.Together():
+                return self._shared(node)
+        raise InternalError(f"no plan for {type(node).__name__}")
+
+    def _read(self, scan: logical.Scan, wanted: Wanted) -> Read:
+        """A source that is wanted twice in the same way is read once."""
+        wanted = wanted._replace(of=wanted.of or scan.progress)
+        found = next((read for how, read in self.reads if how == wanted and read.scan == scan), None)
+        if found is None:
+            found = reading(scan, wanted.of, wanted.by_rows, wanted.needs)
+            self.reads.append((wanted, found))
+        return found
+
+    def _below(self, node: logical.Project, wanted: Wanted) -> Wanted:
+        """What a projection wants of its input."""
+        if node.on is not None:
+            return wanted._replace(of=node.input.times[node.on].of)
+        return wanted if node.retimes is None else replaced(wanted)
+
+    # -- window aggregation ------------------------------------------------------------------------------------
+    def _aggregation(self, node: logical.WindowAggregate) -> Stage:
         """The stage of a window aggregation: what runs before the exchange, and after it."""
         if node.using == IOP or (self.in_order and node.using is None):
-            return self._stage_in_order(node)
+            return self._aggregation_in_order(node)
         aggregates, inputs, lifts = self._inputs(node)
         choice = None
-        if isinstance(node.window, (Sliding, RowSliding)):
+        if node.window.sliding is not None:
             choice = chosen(node, aggregates, inputs, self.given)
-            node = replace(node, using=choice.name)
-        shape = SHAPES[type(node.window)](node, aggregates)
+        algorithm = node.using if choice is None else choice.name
+        shape = SHAPES[type(node.window)](node, aggregates, algorithm, len(inputs))
         pipelines = [p.then(*lifts) for p in inputs]
         if shape.name in WATCHING and len(pipelines) > 1:
-            pipelines = [p.then(_numbered(i)) for i, p in enumerate(pipelines)]
+            pipelines = [p.then(numbered(i)) for i, p in enumerate(pipelines)]
         if node.options.late == "side":
-            gated = partial(Gate, _gate_shape(node.window), node.bound, node.options, groups_promised(node))
+            window: Any = node.window.sliding or node.window
+            gated = partial(Gate, window, node.bound, node.options, groups_promised(node))
             steps = (Step("gate", gated, "late rows to the side"), *shape.low, shape.high)
             known = dict(node.input.schema)
         else:
-            dropped = [_dropped(ROW)] if lifts else []
-            pipelines = [p.then(*dropped, *_described(node), *shape.low) for p in pipelines]
+            dropped = [without_row()] if lifts else []
+            pipelines = [p.then(*dropped, *shape.low) for p in pipelines]
             steps = (shape.high,)
             known = _key_columns(node)
-        return _made(node, pipelines, shape, steps, known, choice=choice)
+        return self._window_stage(node, pipelines, shape, steps, known, choice=choice)
 
-    def _stage_in_order(self, node: WindowAggregate) -> Stage:
+    def _aggregation_in_order(self, node: logical.WindowAggregate) -> Stage:
         """The same over rows in order: they meet by Merge, and are aggregated behind it."""
         check_in_order(node)
         whole = any(c.user is not None and c.user.combine is None for c in node.calls)
-        sliding = isinstance(node.window, (Sliding, RowSliding))
         aggregates, inputs, lifts = replace(self, in_order=True)._inputs(node)
-        node = replace(node, using=("buffering" if whole else "paned") if sliding else None)
-        shape = SHAPES[type(node.window)](node, aggregates)
-        dropped = [_dropped(ROW)] if lifts else []
+        algorithm = ("buffering" if whole else "paned") if node.window.sliding is not None else None
+        shape = SHAPES[type(node.window)](node, aggregates, algorithm, len(inputs))
+        dropped = [without_row()] if lifts else []
         pipelines = [p.then(*lifts, *dropped) for p in inputs]
         meeting = merged(node, pipelines, self.given)
-        steps = (*_described(node), *shape.low, shape.high)
-        return _made(node, pipelines, replace(shape, name=f"{IOP}, {shape.name}"), steps, _key_columns(node), meeting)
+        steps = (*shape.low, shape.high)
+        shape = replace(shape, name=f"{IOP}, {shape.name}")
+        return self._window_stage(node, pipelines, shape, steps, _key_columns(node), meeting)
 
-    def _inputs(self, node: WindowAggregate) -> tuple[Partials, list[Pipeline], list[Step]]:
+    def _inputs(self, node: logical.WindowAggregate) -> tuple[Partials, list[Pipeline], list[Step]]:
         """The aggregates, what gives their rows, and the lift of users' aggregates that follows."""
-        prepared, aggregates, lifts = _prepared(node)
-        wall = [_wall_clock(node.options.zone)] if node.options.zone is not None else []
-        needs = node.input.arrival if isinstance(node.window, SlideByTuple) and _by_number(node.window) else ()
-        inputs = self.pipelines(node.input, node.by_rows, needs)
+        prepare, aggregates, lifts = prepared(node)
+        needs = node.input.arrival if node.window.counts_rows and not node.by_rows else ()
+        of = None if node.by_rows else wanted_on(node.input, node.input.progress).of
+        inputs = self.pipelines(node.input, Wanted(of, node.by_rows, needs))
         if self.in_order or not node.closed_by:
             inputs = about_everyone(node.input, inputs)
-        return aggregates, [p.then(prepared, *wall) for p in inputs], lifts
+        return aggregates, [p.then(prepare, *wall_clock(node.options.zone)) for p in inputs], lifts
 
-    def _shared(self, node: Together) -> Stage:
+    def _window_stage(
+        self,
+        node: logical.WindowAggregate,
+        pipelines: Sequence[Pipeline],
+        shape: Physical,
+        steps: tuple[Step, ...],
+        known: dict[str, pl.DataType],
+        meeting: Meeting = MELD,
+        choice: Choice | None = None,
+    ) -> Stage:
+        """``known``: the columns that late records show."""
+        late = tuple(late_schema({c: t for c, t in known.items() if not c.startswith("@")}, node.bound).items())
+        by = groups_promised(node)
+        named = by.columns if set(by) == set(shape.meet) else ()
+        arm = Arm(tuple(pipelines), ByKeys(shape.meet), meeting, named)
+        return Stage(next(self.numbers), node, (arm,), steps, shape.name, late, choice, spread=shape.meet)
+
+    def _shared(self, node: logical.Together) -> Stage:
         """One stage for several queries: one pane level, and their window levels over the same panes."""
         found = members(node)
         panes = panes_of(found)
         window = joined(found, panes)
-        prepared, aggregates, extra_steps = _prepared(window)
-        wall = [_wall_clock(window.options.zone)] if window.options.zone is not None else []
-        dropped = [_dropped(ROW)] if extra_steps else []
+        prepare, aggregates, lifts = prepared(window)
+        dropped = [without_row()] if lifts else []
         keys = key_names(window)
         low = Step("panes", partial(Panes, panes, keys, aggregates), "one partial per pane and group, for all queries")
-        described = Step("describe", partial(Describe, panes.slide, panes.origin), DESCRIBED)
-        before = (prepared, *wall, *extra_steps, *dropped, described, low)
-        inputs = self.pipelines(window.input)
+        before = (prepare, *wall_clock(window.options.zone), *lifts, *dropped, low)
+        inputs = self.pipelines(window.input, wanted_on(window.input, window.input.progress))
         inputs = inputs if window.closed_by else about_everyone(window.input, inputs)
-        pipelines = tuple(p.then(*before) for p in inputs)
-        inner = max((s.number for p in pipelines for s in stages_of(p)), default=-1)
         step = shared_step(found, panes, aggregates, _after)
         late = late_schema({n: t for n, t in window.schema.items() if n in keys}, window.bound)
-        return Stage(pipelines, keys, (step,), "shared-panes", inner + 1, tuple(late.items()))
+        arm = Arm(tuple(p.then(*before) for p in inputs), ByKeys(keys))
+        return Stage(next(self.numbers), node, (arm,), (step,), "shared-panes", tuple(late.items()))
 
 
-def _made(
-    node: WindowAggregate,
-    pipelines: Sequence[Pipeline],
-    shape: Physical,
-    steps: tuple[Step, ...],
-    known: dict[str, pl.DataType],
-    meeting: Meeting = MELD,
-    choice: Choice | None = None,
-) -> Stage:
-    """``known``: the columns that late records show."""
-    inner = max((s.number for p in pipelines for s in stages_of(p)), default=-1)
-    late = tuple(late_schema({c: t for c, t in known.items() if not c.startswith("@")}, node.bound).items())
-    by = groups_promised(node)
-    named = by.columns if set(by) == set(shape.meet) else ()
-    return Stage(tuple(pipelines), shape.meet, steps, shape.name, inner + 1, late, choice, meeting, node, named)
+def replaced(wanted: Wanted) -> Wanted:
+    """The attribute that is wanted is made from the first one of the input."""
+    return wanted._replace(of=None)
 
 
-def _key_columns(node: WindowAggregate) -> dict[str, pl.DataType]:
+def _of_member(node: logical.Node, wanted: Wanted) -> Wanted:
+    """A union calls an attribute by the name of its column; each member has its own name for it."""
+    if wanted.by_rows or wanted.of is None or wanted.of not in node.times:
+        return wanted
+    return wanted._replace(of=node.times[wanted.of].of)
+
+
+def _key_columns(node: logical.WindowAggregate) -> dict[str, pl.DataType]:
     return {n: t for n, t in node.schema.items() if n in dict(node.keys)}
-
-
-def _described(node: WindowAggregate) -> list[Step]:
-    """Promises only where they close windows; where results can come again, the time between matters, too."""
-    window = _gate_shape(node.window)
-    if not isinstance(window, (Sliding, Landmark)) or node.options.versioned:
-        return []
-    return [Step("describe", partial(Describe, window.slide, window.origin), DESCRIBED)]
 
 
 def _after(member: Member) -> list[Step]:
     """What follows the windows of a query that shares its panes."""
     steps = [_progress_of_results(member.window)]
     for over in member.over:
-        assert isinstance(over, (Filter, Project))
-        steps += [selection(over)] if isinstance(over, Filter) else projection(over)
+        assert isinstance(over, (logical.Filter, logical.Project))
+        steps += [selection(over)] if isinstance(over, logical.Filter) else projection(over)
     return [*steps, columns(list(member.node.schema))]
 
 
-def _progress_of_results(node: WindowAggregate) -> Step:
+def _progress_of_results(node: logical.WindowAggregate) -> Step:
     """Results progress on the last instant of their window: whatever comes after it sees that as ``@t``."""
     end = physical(pl.col(WINDOW_END), node.schema[WINDOW_END])
     return Step("progress", partial(LastInstant, end, node.times[WINDOW_END].lead), "results progress on window_time")
-
-
-def _by_number(window: SlideByTuple) -> bool:
-    return window.by == "row_num" and window.slide > 1
-
-
-def _gate_shape(window: Shape) -> Any:
-    return window.over_rows if isinstance(window, RowSliding) else window
-
-
-def _wall_clock(zone: str) -> Step:
-    return Step("clock", partial(WallClock, zone), f"progress on the wall clock of {zone}")
-
-
-def _numbered(number: int) -> Step:
-    tag = [pl.all(), pl.lit(number, pl.Int16).alias(INPUT)]
-    return Step("input", partial(ProjectOperator, tag), f"rows of input {number}")
-
-
-def _dropped(column: str) -> Step:
-    return Step("columns", partial(ProjectOperator, [pl.exclude(column)]), "without the whole row")
-
-
-def _prepared(node: WindowAggregate) -> tuple[Step, Partials, list[Step]]:
-    """The step that keeps what the aggregation needs of a row, the aggregates, and the lift of users' aggregates."""
-    given = node.input.schema
-    calls = [c for c in node.calls if c.argument is not None]
-    named = _argument_columns(calls)
-    made = [make(c.function, c.name, named.get(c.name), _dtype(c, node), c.parameters, c.user) for c in node.calls]
-    by_number = isinstance(node.window, SlideByTuple) and _by_number(node.window)
-    extra = [nth(node.window)] if by_number and isinstance(node.window, SlideByTuple) else []
-    columns = [translate(e, given).alias(n) for n, e in node.keys] + [pl.col(PROGRESS)]
-    first = {named[c.name]: c for c in reversed(calls) if c.argument is not None}
-    columns += [translate(c.argument, given).alias(n) for n, c in first.items() if c.argument is not None]
-    if by_number:
-        columns.append(pl.col(node.input.arrival[0]).alias(ROW_NUM))
-    if isinstance(node.window, Partitioned) and len(node.input.arrival) > 1:
-        columns.append(pl.col(node.input.arrival[0]).alias(SOURCE))
-    user = [(n, c.user) for n, c in first.items() if c.user is not None]
-    if user or node.options.late == "side":
-        columns.append(pl.struct([pl.col(c) for c in given if not c.startswith("@")]).alias(ROW))
-    prepare = Step("prepare", partial(ProjectOperator, columns), "only the keys and arguments of the aggregates")
-    lift = partial(Lift, user, [n for n, _ in node.keys], node.options.late == "error", _window_at(node))
-    steps = [Step("lift", lift, f"each row by {', '.join(u.name for _, u in user)}")] if user else []
-    return prepare, Partials(made, extra), steps
-
-
-def _window_at(node: WindowAggregate) -> Callable[[int], Any] | None:
-    """The first window of a row by its progress value, for messages."""
-    window = _gate_shape(node.window)
-    return partial(_first_window, window, node.bound) if isinstance(window, Sliding) else None
-
-
-def _first_window(window: Sliding, dtype: pl.DataType, at: int) -> tuple[Any, Any]:
-    wid = (at - window.origin) // window.slide
-    bounds = Bounds(dtype).column("t", np.array([window.start(wid), window.end(wid)]))
-    return bounds[0], bounds[1]
-
-
-def _dtype(call: AggregateCall, node: WindowAggregate) -> pl.DataType:
-    return pl.Int64() if call.argument is None else dtype_of(call.argument, node.input.schema)
-
-
-def _argument_columns(calls: Sequence[AggregateCall]) -> dict[str, str]:
-    """Equal arguments share one column, and so their state; a user's aggregate has its own, lifted."""
-    by_text: dict[tuple[str, str], str] = {}
-    found = {}
-    for call in calls:
-        assert call.argument is not None
-        what = call.argument.sql("spark"), call.user.name if call.user is not None else ""
-        found[call.name] = by_text.setdefault(what, f"@arg{len(by_text)}")
-    return found

@@ -10,7 +10,7 @@ import polars as pl
 from windrow.aggregates import Partials
 from windrow.errors import PlanError, WindrowError
 from windrow.logical.explain import text
-from windrow.logical.nodes import Scan, WindowAggregate
+from windrow.logical.nodes import WindowAggregate
 from windrow.operators.windows.fixed_table import refusal
 from windrow.operators.windows.panes import pane_length
 from windrow.planner.choose import (
@@ -24,14 +24,14 @@ from windrow.planner.choose import (
 )
 from windrow.planner.choose.costs.aggregation import TIME
 from windrow.planner.graphs import pipeline_graph
-from windrow.planner.plan import Pipeline
+from windrow.planner.plan import Pipeline, Read
 from windrow.planner.windows import (
     TWO_LEVEL,
     groups_promised,
     key_names,
     together,
 )
-from windrow.windows import RowSliding, Sliding
+from windrow.windows import Sliding
 
 GOES_ON = "as at the first start: the checkpoint keeps it"
 LEAST = 1000  # rows of a sample: fewer say little about rates
@@ -53,8 +53,8 @@ NOTHING = Given()
 
 def chosen(node: WindowAggregate, aggregates: Partials, inputs: Sequence[Pipeline], given: Given) -> Choice:
     """The algorithm of a sliding window; ``inputs`` give what it aggregates."""
-    window = node.window.over_rows if isinstance(node.window, RowSliding) else node.window
-    assert isinstance(window, Sliding)
+    window = node.window.sliding
+    assert window is not None
     if goes_on := node.using is None and text(node) in given.kept:
         node = replace(node, using=given.kept[text(node)])
     _check_two_levels(node, aggregates)
@@ -119,11 +119,11 @@ def sample_of(inputs: Sequence[Pipeline], given: Given) -> pl.DataFrame | None:
     """What the aggregation would get of the samples; None if not all of its inputs have one, all are too small, or a
     user's function is on the way, which may be dear.
     """
-    found_in = [p.source for p in inputs]
-    samples = [given.samples[s.name] for s in found_in if isinstance(s, Scan) and s.name in given.samples]
+    names = [p.source.scan.name for p in inputs if isinstance(p.source, Read)]
+    samples = [given.samples[name] for name in names if name in given.samples]
     if len(samples) < len(inputs) or sum(s.height for s in samples) < LEAST:  # no step makes more rows of them
         return None
-    if any(step.name in ("apply", "split") for pipeline in inputs for step in pipeline.steps):
+    if any(step.name in ("apply", "split") for pipeline in inputs for step in pipeline.whole):
         return None
     found: list[pl.DataFrame] = []
     for pipeline, sample in zip(inputs, samples, strict=True):

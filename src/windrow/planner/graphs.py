@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windrow.graph import Graph
-from windrow.logical.nodes import (
-    Scan,
-)
-from windrow.operators import (
-    Meld,
-)
-from windrow.planner.plan import Pipeline, Plan, Step
+from windrow.operators import Meld
+from windrow.planner.plan import Pipeline, Plan, Read, Stage, Step
 
 
 def add_steps(graph: Graph, steps: Sequence[Step], after: int | None) -> int:
@@ -25,26 +20,41 @@ def add_steps(graph: Graph, steps: Sequence[Step], after: int | None) -> int:
     return after
 
 
+def add_stage(graph: Graph, stage: Stage, meetings: Sequence[int]) -> int:
+    """Append the operators of a stage; ``meetings`` are the nodes where the inputs of its arms come together."""
+    first, *others = stage.steps or (None,)
+    if first is None:  # an order is all in the meeting
+        return meetings[0]
+    return add_steps(graph, others, graph.add(first.name, first.make(), list(meetings)))
+
+
 def pipeline_graph(pipeline: Pipeline) -> Graph:
     """The steps of one pipeline, with one input."""
     graph = Graph()
-    add_steps(graph, pipeline.steps, None)
+    add_steps(graph, pipeline.whole, None)
     return graph
 
 
-def whole_graph(physical_plan: Plan) -> Graph:
-    """The whole plan as one graph; its inputs are the plan's scans in order."""
+def whole_graph(plan: Plan) -> Graph:
+    """The whole plan as one graph; its inputs are the plan's reads in order."""
     graph = Graph()
+    ends: dict[Read | Stage, int] = {}
+    for read in plan.reads():
+        graph.scope = f"read{len(ends)}"
+        ends[read] = add_steps(graph, read.steps, None)
 
     def end_of(pipeline: Pipeline) -> int:
-        if isinstance(pipeline.source, Scan):
-            return add_steps(graph, pipeline.steps, None)
-        stage = pipeline.source
-        meeting = stage.meeting
-        melded = graph.add(meeting.name, meeting.make(len(stage.inputs)), [end_of(p) for p in stage.inputs])
-        return add_steps(graph, (*stage.steps, *pipeline.steps), melded)
+        return add_steps(graph, pipeline.steps, ends[pipeline.source])
 
-    ends = [end_of(p) for p in physical_plan.outputs]
-    if len(ends) > 1:
-        graph.add("meld", Meld(len(ends)), ends)
+    for stage in plan.stages():
+        graph.scope = f"stage{stage.number}"
+        meetings = []
+        for arm in stage.arms:
+            before = [end_of(p) for p in arm.inputs]
+            meetings.append(graph.add(arm.meeting.name, arm.meeting.make(len(before)), before))
+        ends[stage] = add_stage(graph, stage, meetings)
+    graph.scope = "result"
+    last = [end_of(p) for p in plan.outputs]
+    if len(last) > 1:
+        graph.add("meld", Meld(len(last)), last)
     return graph

@@ -1,45 +1,39 @@
-"""What a host runs: pipelines of stateless steps, and stages that hold state."""
+"""What a host runs: a graph of sources, pipelines of stateless steps, and stages that hold state.
+
+Sources and stages are shared by identity: what two stages use, or both arms of one, is read and computed once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import polars as pl
-from sqlglot import exp
 
 from windrow.errors import PlanError
 from windrow.logical.explain import text
-from windrow.logical.nodes import (
-    Apply,
-    Distinct,
-    Filter,
-    Node,
-    Ordered,
-    Project,
-    Scan,
-    Split,
-    Together,
-    Top,
-    Union,
-    WindowAggregate,
-)
+from windrow.logical.nodes import Node, Scan, columns_read
 from windrow.operators import Meld
 from windrow.operators.operator import Operator
 from windrow.planner.choose import Choice
-from windrow.spec.names import BRANCH
+from windrow.planner.partition import ByKeys, Partition
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One operator of a plan: made anew for each graph, described for ``explain``."""
+    """One operator of a plan: made anew for each graph, described for ``explain``.
+
+    ``renames``: where columns that it passes on unchanged have their values from; None if all keep their names.
+    """
 
     name: str
     make: Callable[[], Operator]
     says: str
     halves: tuple[Callable[[], Operator], Callable[[], Operator]] | None = None  # in each part of a stream; for all
     in_task: Step | None = None  # what takes its place in a task, which remembers nothing when it ends
+    renames: dict[str, str] | None = None
+    computes: tuple[str, ...] = ()  # columns that have other values behind it
 
     def split(self) -> Step:
         """The step as it is in a part of a stream, where it tells the other half what it sees."""
@@ -49,29 +43,51 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class Pipeline:
-    """Stateless steps from a source, or from the results of a stage. ``by_rows``: ``@t`` is the number of a row."""
+class Read:
+    """A source, and the steps that admit its rows. ``by_rows``: ``@t`` is the number of a row; else ``attribute``."""
 
-    source: Scan | Stage
-    steps: tuple[Step, ...] = ()
+    scan: Scan
+    attribute: str
+    steps: tuple[Step, ...]
     by_rows: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Pipeline:
+    """Stateless steps on the rows of a source, or on the results of a stage."""
+
+    source: Read | Stage
+    steps: tuple[Step, ...] = ()
 
     def then(self, *steps: Step) -> Pipeline:
         return replace(self, steps=self.steps + steps)
 
+    @property
+    def whole(self) -> tuple[Step, ...]:
+        """The steps from the very beginning: of a source, those that admit its rows, too."""
+        return (self.source.steps if isinstance(self.source, Read) else ()) + self.steps
+
     def judging(self) -> tuple[Step, ...]:
         """What makes the promises of its source from the evidence of all parts, if they are made so, and then the other
-        steps: no rows take this way, but each says what a promise means for what it puts out.
+        steps: no rows pass here, but each step says what a promise means for what it puts out.
         """
-        for at, step in enumerate(self.steps):
-            if step.halves is not None:
-                return replace(step, make=step.halves[1], halves=None), *self.steps[at + 1 :]
+        for at, step in enumerate(self.whole):
+            if step.halves is not None and isinstance(self.source, Read):
+                return replace(step, make=step.halves[1], halves=None), *self.whole[at + 1 :]
         return ()
+
+    def origin(self, column: str) -> str | None:
+        """The column of the source that a column of the output has its values from; None if it is computed."""
+        found: str | None = column
+        for step in reversed(self.steps):
+            if found is not None and (step.renames is not None or found in step.computes):
+                found = (step.renames or {}).get(found)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
 class Meeting:
-    """How the inputs of a stage come together: the operator for a number of inputs, and what it does."""
+    """How the inputs of an arm come together: the operator for a number of inputs, and what it does."""
 
     name: str
     make: Callable[[int], Operator]
@@ -83,21 +99,44 @@ MELD = Meeting("meld", Meld, "promises what the slowest promises")
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
-    """What holds state, such as a window aggregation. ``inputs`` end in what ``meeting`` and then ``steps`` take;
-    ``keys`` say which rows must meet.
+class Arm:
+    """One input of a stage: the pipelines whose rows meet in it, and which of those rows must be in the same shard.
+
+    ``named``: all keys, as promises about single groups name them.
     """
 
     inputs: tuple[Pipeline, ...]
-    keys: tuple[str, ...]
+    partition: Partition = field(default_factory=ByKeys)
+    meeting: Meeting = MELD
+    named: tuple[tuple[str, pl.DataType], ...] = ()
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns by which its rows are spread; none if they are spread in another way."""
+        return self.partition.keys if isinstance(self.partition, ByKeys) else ()
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """What holds state. The first of ``steps`` takes arm i on port i; an aggregation has one arm, a join two.
+
+    ``number`` names it in checkpoints and in ``explain``. ``spread``: the columns of its results with the values by
+    which its rows were spread over shards, in that order; None where results do not have them all.
+    """
+
+    number: int
+    node: Node
+    arms: tuple[Arm, ...]
     steps: tuple[Step, ...]
     algorithm: str
-    number: int = 0
     late: tuple[tuple[str, pl.DataType], ...] = ()  # the columns of its late records
     choice: Choice | None = None  # why this algorithm, where there are several
-    meeting: Meeting = MELD
-    node: Node | None = None  # what it does, where there is a choice
-    named: tuple[tuple[str, pl.DataType], ...] = ()  # all keys, as promises about single groups name them
+    spread: tuple[str, ...] | None = None
+
+    @property
+    def inputs(self) -> tuple[Pipeline, ...]:
+        """The pipelines of all arms."""
+        return tuple(pipeline for arm in self.arms for pipeline in arm.inputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,12 +153,24 @@ class Plan:
         return text(self.logical)
 
     def stages(self) -> list[Stage]:
-        """All stages, inner ones first."""
-        return list(dict.fromkeys(s for pipeline in self.outputs for s in stages_of(pipeline)))
+        """All stages, inner ones first, each once."""
+        return [source for source in _sources(self.outputs) if isinstance(source, Stage)]
+
+    def reads(self) -> list[Read]:
+        """All sources as they are read, each once, in the order in which a graph numbers its inputs."""
+        return [source for source in _sources(self.outputs) if isinstance(source, Read)]
+
+    def pipelines(self) -> list[Pipeline]:
+        """All pipelines: those into stages, then those that give the result."""
+        return [*(p for stage in self.stages() for p in stage.inputs), *self.outputs]
+
+    def scans(self) -> list[Scan]:
+        """The sources by name, each once, in the order of ``reads``."""
+        return list({read.scan.name: read.scan for read in self.reads()}.values())
 
     def choices(self) -> dict[str, str]:
         """Which algorithm each aggregation runs by, where there are several: what ``Given.kept`` takes."""
-        return {text(s.node): s.algorithm for s in self.stages() if s.choice is not None and s.node is not None}
+        return {text(s.node): s.algorithm for s in self.stages() if s.choice is not None}
 
     def late_schema(self) -> dict[str, pl.DataType]:
         """The columns of the late records of all stages."""
@@ -130,75 +181,25 @@ class Plan:
                     raise PlanError(f"late rows of two windows have a column {name!r} of different types: rename one")
         return found
 
+    @cached_property
     def needed(self) -> dict[str, list[str]]:
         """For each source the columns that the query reads."""
-        found: dict[str, set[str]] = {}
-        _collect(self.logical, set(self.schema), found)
+        found = columns_read(self.logical, set(self.schema))
         return {s.name: [c for c in s.schema if c in found[s.name]] for s in self.scans()}
 
     def read_from(self, scan: Scan) -> list[str]:
         """The columns that are read from a source: those that the query needs, and the one of markers."""
         marker = [scan.source.marker] if scan.source.marker is not None else []
-        return [*self.needed()[scan.name], *marker]
-
-    def leaves(self) -> list[Pipeline]:
-        """The pipelines that begin at a source, in the order in which ``graph`` numbers its inputs."""
-        return list(_leaves(self.outputs))
-
-    def scans(self) -> list[Scan]:
-        """The sources in the same order."""
-        return [leaf.source for leaf in self.leaves() if isinstance(leaf.source, Scan)]
+        return [*self.needed[scan.name], *marker]
 
 
-def _collect(node: Node, wanted: set[str], found: dict[str, set[str]]) -> None:
-    match node:
-        case Scan():
-            found.setdefault(node.name, set()).update({*wanted, *node.source.columns})
-        case Filter():
-            _collect(node.input, wanted | _columns_in([node.predicate]), found)
-        case Apply():
-            _collect(node.input, (wanted - {node.column}) | {*node.function.columns}, found)
-        case Split():
-            inside: dict[str, set[str]] = {BRANCH: set()}
-            for way in (node.yes, node.no):
-                _collect(way, wanted, inside)
-            _collect(node.input, inside[BRANCH] | _columns_in([node.predicate]), found)
-        case Distinct():
-            _collect(node.input, set(node.schema), found)
-        case Ordered():
-            _collect(node.input, wanted | _columns_in([e for e, _ in node.order]), found)
-        case Project():
-            _collect(node.input, _columns_in([e for _, e in node.columns]), found)
-        case Union():
-            for each in node.inputs:
-                _collect(each, wanted, found)
-        case WindowAggregate():
-            expressions = [e for _, e in node.keys] + [c.argument for c in node.calls if c.argument is not None]
-            wanted = _columns_in(expressions) | {node.attribute, *node.input.arrival}
-            if node.options.late == "side" or any(c.user is not None for c in node.calls):
-                wanted |= {c for c in node.input.schema if not c.startswith("@")}  # the whole row can be asked for
-            _collect(node.input, wanted, found)
-        case Top():
-            _collect(node.input, wanted | _columns_in([e for e, _ in node.order]), found)
-        case Together():
-            for _, query in node.queries:
-                _collect(query, set(query.schema), found)
+def _sources(pipelines: Sequence[Pipeline]) -> list[Read | Stage]:
+    """What pipelines begin with, inner ones first, each once."""
+    return list(dict.fromkeys(_sources_of(pipelines)))
 
 
-def _columns_in(expressions: Sequence[exp.Expr]) -> set[str]:
-    return {c.name for e in expressions for c in e.find_all(exp.Column)}
-
-
-def stages_of(pipeline: Pipeline) -> Iterator[Stage]:
-    if isinstance(pipeline.source, Stage):
-        for each in pipeline.source.inputs:
-            yield from stages_of(each)
-        yield pipeline.source
-
-
-def _leaves(pipelines: Sequence[Pipeline]) -> Iterator[Pipeline]:
+def _sources_of(pipelines: Sequence[Pipeline]) -> Iterator[Read | Stage]:
     for pipeline in pipelines:
         if isinstance(pipeline.source, Stage):
-            yield from _leaves(pipeline.source.inputs)
-        else:
-            yield pipeline
+            yield from _sources_of(pipeline.source.inputs)
+        yield pipeline.source

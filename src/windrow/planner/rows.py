@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import polars as pl
+from sqlglot import exp
 
 from windrow.logical.explain import promises_text
 from windrow.logical.expressions import dtype_of, translate
-from windrow.logical.nodes import (
-    Apply,
-    Distinct,
-    Filter,
-    Node,
-    Ordered,
-    Project,
-    Scan,
-    Split,
-    Top,
-)
+from windrow.logical.nodes import Apply, Distinct, Filter, Node, Ordered, Progress, Project, Scan, Split, Top
 from windrow.operators import (
     Admit,
     DupElim,
@@ -41,15 +33,17 @@ from windrow.operators import Project as ProjectOperator
 from windrow.operators import Split as SplitOperator
 from windrow.operators import Top as TopOperator
 from windrow.operators.progress.admit import Unmarked
-from windrow.operators.windows.released import late_schema
-from windrow.planner.plan import MELD, Meeting, Pipeline, Stage, Step, stages_of
+from windrow.operators.state.late import late_schema
+from windrow.planner.partition import ByKeys
+from windrow.planner.plan import MELD, Arm, Meeting, Pipeline, Read, Stage, Step
 from windrow.spec.names import BRANCH, PROGRESS, SOURCE, WINDOW_END
 from windrow.spec.time import parsed
 
 
 def columns(names: Sequence[str]) -> Step:
     """Only these columns, in this order."""
-    return Step("columns", partial(ProjectOperator, [pl.col(n) for n in names]), f"columns {', '.join(names)}")
+    chosen = partial(ProjectOperator, [pl.col(n) for n in names])
+    return Step("columns", chosen, f"columns {', '.join(names)}", renames={n: n for n in names})
 
 
 def selection(node: Filter) -> Step:
@@ -71,7 +65,20 @@ def about_everyone(node: Node, pipelines: Sequence[Pipeline]) -> list[Pipeline]:
 
 def _has_markers(pipeline: Pipeline) -> bool:
     source = pipeline.source
-    return bool(source.source.marker_by) if isinstance(source, Scan) else any(_has_markers(p) for p in source.inputs)
+    if isinstance(source, Read):
+        return bool(source.scan.source.marker_by)
+    return any(_has_markers(p) for p in source.inputs)
+
+
+def reading(scan: Scan, attribute: str | None, by_rows: bool, needs: tuple[str, ...]) -> Read:
+    """A source as its consumers want it: progressing on one of its attributes, or by row numbers."""
+    source = scan.source
+    if attribute in (None, source.attribute) or by_rows:
+        return Read(scan, scan.progress, admission(scan, by_rows, needs), by_rows)
+    assert attribute is not None
+    slack = dict(source.also)[attribute]
+    other = Progress(attribute, slack, row_num=source.row_num, row_slack=source.row_slack)
+    return Read(scan, attribute, admission(replace(scan, source=other), by_rows, needs))
 
 
 def admission(scan: Scan, by_rows: bool, needs: tuple[str, ...]) -> tuple[Step, ...]:
@@ -116,7 +123,8 @@ def projection(node: Project, by_rows: bool = False) -> tuple[Step, ...]:
     says = ", ".join(f"{e.sql('spark')} AS {n}" for n, e in node.columns)
     if by_rows or node.progress is not None:
         computed.append(pl.col(PROGRESS))
-    step = Step("project", partial(ProjectOperator, computed), f"compute {says}")
+    kept = {n: e.name for n, e in node.columns if isinstance(e, exp.Column)}
+    step = Step("project", partial(ProjectOperator, computed), f"compute {says}", renames=kept)
     if not by_rows and node.on is not None:
         return *_moved(node.input.times[node.on].lead, node.on), step
     if by_rows or (tree := node.retimes) is None:
@@ -137,7 +145,8 @@ def application(node: Apply, by_rows: bool = False) -> tuple[Step, ...]:
     function = node.function
     moved = node.moves and not by_rows
     make = partial(ApplyOperator, node.column, function, node.input.schema[node.column] if moved else None)
-    step = Step("apply", make, f"{node.column} by {function.name}({', '.join(function.columns)})")
+    says = f"{node.column} by {function.name}({', '.join(function.columns)})"
+    step = Step("apply", make, says, computes=(node.column,))
     return (*_moved(node.input.lead, node.column), step) if moved else (step,)
 
 
@@ -150,6 +159,7 @@ def splitting(node: Split, by_rows: bool = False) -> Step:
         "split",
         partial(_split, predicate, *(tuple(step.make for step in way) for way in ways)),
         f"rows where {node.predicate.sql('spark')}: {says[0]}; the others: {says[1]}",
+        renames={},
     )
 
 
@@ -173,7 +183,7 @@ def _way(node: Node, by_rows: bool) -> list[Step]:
             return []
 
 
-def distinct_stage(node: Distinct, before_it: Sequence[Pipeline], meeting: Meeting = MELD) -> Stage:
+def distinct_stage(number: int, node: Distinct, before_it: Sequence[Pipeline], meeting: Meeting = MELD) -> Stage:
     """Rows that could be equal meet in the same shard; each map task sends a row once."""
     names = tuple(node.schema)
     known = [*names, PROGRESS]
@@ -181,10 +191,11 @@ def distinct_stage(node: Distinct, before_it: Sequence[Pipeline], meeting: Meeti
     once = Step("unique", partial(Unique, known), "each row of a batch once")
     inputs = tuple(p.then(kept, once) for p in before_it)
     step = Step("dupelim", partial(DupElim, known), "rows not seen yet; forgets what the promise has passed")
-    return Stage(inputs, names, (step,), "dupelim", _number(inputs), _late(node), meeting=meeting)
+    arm = Arm(inputs, ByKeys(names), meeting)
+    return Stage(number, node, (arm,), (step,), "dupelim", _late(node), spread=names)
 
 
-def ordered_stage(node: Ordered, before_it: Sequence[Pipeline], cost: str) -> Stage:
+def ordered_stage(number: int, node: Ordered, before_it: Sequence[Pipeline], cost: str) -> Stage:
     """One order needs one place: a single shard."""
     given = node.input.schema
     names = [f"@order{i}" for i in range(len(node.order))]
@@ -193,15 +204,8 @@ def ordered_stage(node: Ordered, before_it: Sequence[Pipeline], cost: str) -> St
     before = Step("order", partial(ProjectOperator, kept), "what the order is by")
     after = Step("columns", partial(ProjectOperator, [pl.exclude(names)]), "without it")
     inputs = tuple(p.then(before) for p in before_it)
-    return Stage(
-        inputs,
-        (),
-        (after,) if names else (),
-        "merge",
-        _number(inputs),
-        _late(node),
-        meeting=merging(names, [down for _, down in node.order], cost=cost),
-    )
+    arm = Arm(inputs, meeting=merging(names, [down for _, down in node.order], cost=cost))
+    return Stage(number, node, (arm,), (after,) if names else (), "merge", _late(node))
 
 
 def merging(order: Sequence[str] = (), descending: Sequence[bool] = (), late: str = "drop", cost: str = "") -> Meeting:
@@ -215,11 +219,7 @@ def _late(node: Distinct | Ordered) -> tuple[tuple[str, pl.DataType], ...]:
     return tuple(late_schema(dict(node.schema), node.schema[node.progress]).items())
 
 
-def _number(inputs: Sequence[Pipeline]) -> int:
-    return 1 + max((s.number for p in inputs for s in stages_of(p)), default=-1)
-
-
-def top_stage(node: Top, before_it: Sequence[Pipeline]) -> Stage:
+def top_stage(number: int, node: Top, before_it: Sequence[Pipeline]) -> Stage:
     """ORDER BY and LIMIT inside a window."""
     given = node.input.schema
     names = [f"@order{i}" for i in range(len(node.order))]
@@ -229,4 +229,4 @@ def top_stage(node: Top, before_it: Sequence[Pipeline]) -> Stage:
     after = Step("columns", partial(ProjectOperator, [pl.exclude(names)]), "without it")
     inputs = tuple(p.then(before) for p in before_it)
     steps = (Step("top", top, f"the first {node.limit} rows of each window"), after)
-    return Stage(inputs, (WINDOW_END,), steps, "top", _number(inputs))
+    return Stage(number, node, (Arm(inputs, ByKeys((WINDOW_END,))),), steps, "top", spread=(WINDOW_END,))

@@ -12,6 +12,7 @@ import polars as pl
 from windrow.aggregates import Partials
 from windrow.errors import PlanError
 from windrow.logical.nodes import Filter, Node, Project, Together, WindowAggregate
+from windrow.operators import Windowing
 from windrow.operators.windows.shared import Level, Query, SharedPanes
 from windrow.planner.plan import Step
 from windrow.planner.windows import groups_promised, key_names
@@ -106,6 +107,6 @@ def _make(
         assert isinstance(node.window, Sliding)
         by = groups_promised(node)
         by = by if not number else replace(by, counted=False)  # what names nobody is told once
-        level = Level(node.window, keys, own, node.bound, node.options, panes, by)
+        level = Level(Windowing(node.window, keys, own, node.bound, node.options, by), panes)
         queries.append(Query(member.name, level, [step.make() for step in after], dtype))
     return SharedPanes(panes, keys, aggregates, queries)

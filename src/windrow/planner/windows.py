@@ -10,12 +10,6 @@ from typing import Any
 from windrow.aggregates import Partials
 from windrow.errors import PlanError
 from windrow.logical.nodes import (
-    Apply,
-    Filter,
-    Node,
-    Project,
-    Split,
-    Union,
     WindowAggregate,
 )
 from windrow.operators import (
@@ -34,6 +28,7 @@ from windrow.operators import (
     Sessions,
     SlidByTuple,
     Wid,
+    Windowing,
 )
 from windrow.operators.operator import Operator
 from windrow.operators.state.levels import Named
@@ -69,78 +64,80 @@ class Physical:
     meet: tuple[str, ...]
 
 
-def _sliding(node: WindowAggregate, aggregates: Partials) -> Physical:
-    window = node.window.over_rows if isinstance(node.window, RowSliding) else node.window
-    assert isinstance(window, Sliding)
-    algorithm = node.using or "paned"
+def _sliding(node: WindowAggregate, aggregates: Partials, algorithm: str | None, inputs: int) -> Physical:
+    window = node.window.sliding
+    assert window is not None
+    algorithm = algorithm or "paned"
     keys, options = key_names(node), node.options
+    what = Windowing(window, keys, aggregates, node.bound, options, groups_promised(node))
     if algorithm == "paned":
         low = Step("panes", partial(Panes, window, keys, aggregates, options), "one partial per pane and group")
-        by = groups_promised(node)
-        paned = partial(Paned, window, keys, aggregates, node.bound, options, by)
+        by = what.named
         name = "group-paned" if by else algorithm
-        return Physical(name, (low,), Step("paned", paned, f"panes merged to windows as they close{_apart(by)}"), keys)
+        paned = Step("paned", partial(Paned, what), f"panes merged to windows as they close{_apart(by)}")
+        return Physical(name, (low,), paned, keys)
     if algorithm == TWO_LEVEL:
-        paned = partial(Paned, window, keys, aggregates, node.bound, options)
-        low = _table(node, window, aggregates)
-        return Physical(algorithm, (low,), Step("paned", paned, "panes merged to windows as they close"), keys)
+        paned = Step("paned", partial(Paned, what), "panes merged to windows as they close")
+        return Physical(algorithm, (_table(node, what),), paned, keys)
     low = Step("bucket", partial(Bucket, window), "tag rows with their window ids")
     kind, says = BY_WINDOW_ID[algorithm]
-    high = partial(kind, window, keys, aggregates, node.bound, options)
+    high = partial(kind, what)
     if algorithm in WATCHING:
-        high = partial(high, inputs=inputs_of(node.input))
+        high = partial(high, inputs=inputs)
     return Physical(algorithm, (low,), Step(algorithm, high, says), keys)
 
 
-def _table(node: WindowAggregate, window: Sliding, aggregates: Partials) -> Step:
+def _table(node: WindowAggregate, what: Windowing[Sliding]) -> Step:
     """The low level of two-level aggregation. A task promises when it ends, so entries can stay until then."""
     memory = MEMORY if node.memory is None else node.memory
-    slots, flush = slots_for(memory, len(node.keys), aggregates), Flush(node.flush or "at once")
-    make = partial(FixedTable, window, key_names(node), aggregates, node.options, slots)
+    slots, flush = slots_for(memory, len(node.keys), what.aggregates), Flush(node.flush or "at once")
+    make = partial(FixedTable, what, slots)
     says = f"one partial per pane and group, in a table of {slots:,} entries ({memory:,} bytes);"
     in_task = Step("table", partial(make, Flush("lazy", late=None), drains=True), f"{says} all leave with the task")
     return Step("table", partial(make, flush), f"{says} {flush}", in_task=in_task)
 
 
-def _landmark(node: WindowAggregate, aggregates: Partials) -> Physical:
+def _landmark(node: WindowAggregate, aggregates: Partials, _algorithm: str | None, _inputs: int) -> Physical:
     assert isinstance(node.window, Landmark)
     keys, slices = key_names(node), Sliding(node.window.slide, node.window.slide, node.window.origin)
     low = Step("panes", partial(Panes, slices, keys, aggregates), "one partial per slide and group")
     by = groups_promised(node)
-    running = partial(Running, node.window, keys, aggregates, node.bound, node.options, by)
+    running = partial(Running, Windowing(node.window, keys, aggregates, node.bound, node.options, by))
     return Physical("running", (low,), Step("running", running, f"a running total per group{_apart(by)}"), keys)
 
 
-def _session(node: WindowAggregate, aggregates: Partials) -> Physical:
+def _session(node: WindowAggregate, aggregates: Partials, _algorithm: str | None, _inputs: int) -> Physical:
     assert isinstance(node.window, Session)
     keys = key_names(node)
     low = Step("instants", partial(Instants, keys, aggregates), "one partial per progress value and group")
     by = groups_promised(node)
-    sessions = partial(Sessions, node.window, keys, aggregates, node.bound, node.options, by)
+    sessions = partial(Sessions, Windowing(node.window, keys, aggregates, node.bound, node.options, by))
     says = f"runs of a key's rows, out after the gap{_apart(by)}"
     return Physical("sessions", (low,), Step("sessions", sessions, says), keys)
 
 
-def _slide_by_tuple(node: WindowAggregate, aggregates: Partials) -> Physical:
+def _slide_by_tuple(node: WindowAggregate, aggregates: Partials, algorithm: str | None, _inputs: int) -> Physical:
     assert isinstance(node.window, SlideByTuple)
     keys = key_names(node)
     low = Step("instants", partial(Instants, keys, aggregates), "one partial per progress value and group")
     by = groups_promised(node)
-    algorithm = node.using or ("buffering" if by else "blocks")
+    algorithm = algorithm or ("buffering" if by else "blocks")
     if by and algorithm != "buffering":
         raise PlanError(f"the algorithm {algorithm!r} cannot run this query: {together(by)} 'buffering'")
     operator, says = BY_TUPLE[algorithm]
-    slid = partial(operator, node.window, keys, aggregates, node.bound, node.options, node.parts, by)
+    slid = partial(operator, Windowing(node.window, keys, aggregates, node.bound, node.options, by, node.parts))
     return Physical(algorithm, (low,), Step("slide-by-tuple", slid, f"{says}{_apart(by)}"), node.parts)
 
 
-def _partitioned(node: WindowAggregate, aggregates: Partials) -> Physical:
+def _partitioned(node: WindowAggregate, aggregates: Partials, _algorithm: str | None, _inputs: int) -> Physical:
     assert isinstance(node.window, Partitioned)
-    rows = partial(PartitionedRows, node.window, key_names(node), aggregates, node.options, node.parts)
+    what = Windowing(node.window, key_names(node), aggregates, options=node.options, parts=node.parts)
+    rows = partial(PartitionedRows, what)
     return Physical("partitioned", (), Step("partitioned", rows, "rows ranked in their partition"), node.parts)
 
 
-SHAPES: dict[type[Any], Callable[[WindowAggregate, Partials], Physical]] = {
+# By the type of a window: the aggregation, its aggregates, the algorithm if one is chosen, and how many inputs it has.
+SHAPES: dict[type[Any], Callable[[WindowAggregate, Partials, str | None, int], Physical]] = {
     Sliding: _sliding,
     RowSliding: _sliding,
     Landmark: _landmark,
@@ -171,14 +168,3 @@ def together(by: Iterable[str]) -> str:
 
 def _apart(by: Iterable[str]) -> str:
     return f", for everyone or by {', '.join(by)}" if by else ""
-
-
-def inputs_of(node: Node) -> int:
-    """How many pipelines lead here."""
-    match node:
-        case Union():
-            return sum(inputs_of(each) for each in node.inputs)
-        case Filter() | Project() | Apply() | Split():
-            return inputs_of(node.input)
-        case _:
-            return 1

@@ -1,1 +1,1 @@
-"""Sinks of our own: what Spark has no exactly-once sink for."""
+"""Sinks: formats for which Spark has no exactly-once sink."""

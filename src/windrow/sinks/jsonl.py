@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class JsonLines:
-    """For ``foreachBatch``. Beside the file, ``.NAME.batch`` says where the last micro-batch began.
+    """For ``foreachBatch``. Beside the file, ``.NAME.batch`` records where the last micro-batch began.
 
     That note is written before the first row of a batch, so after a crash at any moment the half-written batch is
     cut off when Spark runs it again.
@@ -32,7 +32,7 @@ class JsonLines:
         self.write(batch, [row[0] for row in rows])
 
     def write(self, batch: int, lines: list[str]) -> None:
-        """Append the rows of a micro-batch, in the place of what an earlier try of it left."""
+        """Append the rows of a micro-batch, replacing what an earlier attempt of it wrote."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         start = self._start(batch)
         with self.path.open("ab") as out:
@@ -47,7 +47,7 @@ class JsonLines:
         if last is not None and batch < last["batch"]:
             raise CheckpointError(
                 f"{self.path} already holds micro-batch {last['batch']} and the query is at {batch}: the file and the "
-                f"checkpoint do not belong together; give a new file, or the checkpoint that wrote this one"
+                f"checkpoint do not belong together; use a new file, or the checkpoint that wrote this one"
             )
         if last is not None and batch == last["batch"]:
             return int(last["start"])
@@ -63,4 +63,4 @@ class JsonLines:
             found: dict[str, Any] = json.loads(self.note.read_text())
             return {"batch": int(found["batch"]), "start": int(found["start"])}
         except (ValueError, KeyError, TypeError):
-            raise CheckpointError(f"{self.note} is torn or foreign: remove it together with {self.path}") from None
+            raise CheckpointError(f"{self.note} is damaged: remove it together with {self.path}") from None

@@ -19,7 +19,7 @@ BATCH, DONE = "batch=", "_SUCCESS"
 class ParquetBatches:
     """For ``foreachBatch``: each micro-batch has a folder ``batch=N``, which a repetition of it replaces.
 
-    Spark's own Parquet sink takes one output of a query; this takes any of several.
+    Spark's own Parquet sink takes one output of a query; this one takes any of several.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -30,9 +30,9 @@ class ParquetBatches:
 
 
 def committed_files(folder: str | Path) -> list[Path]:
-    """The files that belong to the result, by Spark's own log of the sink, or by micro-batches that are complete.
+    """The files that belong to the result, by Spark's log of the sink, or by complete micro-batches.
 
-    Anything that reads the folder with Spark sees the same; a plain listing would also see leftovers of a crash.
+    Spark sees the same files; a plain listing would also show leftovers of a crash.
     """
     if not (Path(folder) / LOG).exists():
         done = sorted(p.parent for p in Path(folder).glob(f"{BATCH}*/{DONE}"))

@@ -23,7 +23,7 @@ SUFFIXES: dict[Format, tuple[str, ...]] = {"parquet": (".parquet",), "arrow": ("
 ROWS_AT_ONCE = 1_000_000
 DAY = 86_400
 LOOKED_AT = 100  # files, for a sample
-# Damaged pages make Polars panic now and then.
+# Damaged pages can make Polars panic.
 Unreadable = (
     pa.ArrowException,
     pl.exceptions.PolarsError,
@@ -35,7 +35,7 @@ Unreadable = (
 
 
 class ForeignError(DataError):
-    """A file that has not the columns of the stream."""
+    """A file without the columns of the stream."""
 
 
 @dataclass(frozen=True, order=True)
@@ -48,12 +48,12 @@ class File:
 
     @cached_property
     def key(self) -> int:
-        """What it is remembered by once it is read."""
+        """What identifies it once it has been read."""
         return _hash(self.path)
 
     @cached_property
     def attempt(self) -> int:
-        """What it is remembered by if it cannot be read: a file that is written anew is a new attempt."""
+        """What identifies it if it cannot be read: a rewritten file is a new attempt."""
         return _hash(f"{self.path}\n{self.mtime_ns}\n{self.size}")
 
 
@@ -67,8 +67,8 @@ class Files:
 
     As for Spark, names that begin with "_" or "." do not count, a file should appear under its name when it is
     complete, and folders called ``column=value`` add a column. ``columns`` is what the rows look like; a file is
-    foreign if a query needs one that it does not have in a type that fits. ``streaming``: files that appear later are
-    read, too, at most ``max_files`` at a time; ``remember`` is explained at Position.
+    foreign if a query needs a column that it does not have in a type that fits. ``streaming``: files that appear later
+    are read, too, at most ``max_files`` at a time; for ``remember`` see Position.
     """
 
     path: str
@@ -109,12 +109,12 @@ class Files:
             return replace(self, columns=tuple({**found, **named}.items()))
         detail = f" ({listing(reasons[:3])})" if reasons else ""
         raise DataError(
-            f"{self.path} has no readable {self.format} file to take the columns from{detail}. Say what its files will "
-            f"look like: schema='ts TIMESTAMP, k STRING'"
+            f"{self.path} has no readable {self.format} file to take the columns from{detail}. Declare the "
+            f"columns: schema='ts TIMESTAMP, k STRING'"
         )
 
     def schema_of(self, file: File) -> dict[str, pl.DataType]:
-        """The columns inside a file; raises one of ``Unreadable`` if it is torn."""
+        """The columns inside a file; raises one of ``Unreadable`` if it is damaged."""
         with self.open(file) as data:
             return _types(self._schema(data))
 
@@ -131,13 +131,13 @@ class Files:
                 with self.open(file) as data:
                     self._origins(file, self._schema(data), needed, ())
         except ForeignError as error:
-            return f"{file.path} is foreign: {error}"
+            return f"{file.path} does not fit the stream: {error}"
         except Unreadable as error:
-            return f"{file.path} is torn or no {self.format} file: {short(error)}"
+            return f"{file.path} is damaged or not a {self.format} file: {short(error)}"
         return None
 
     def frames(self, file: File, needed: Sequence[str], also: Sequence[str] = ()) -> Iterator[pl.DataFrame]:
-        """The rows of a file, about ROWS_AT_ONCE at a time; raises one of ``Unreadable`` where it is torn or foreign.
+        """The rows of a file, about ROWS_AT_ONCE at a time; raises ``Unreadable`` where it is damaged or foreign.
 
         ``also`` are columns that nothing depends on: where a file cannot give them they are NULL.
         """
@@ -145,14 +145,14 @@ class Files:
         with self.open(file) as data:
             arrow = self._schema(data)
             own, folders = self._origins(file, arrow, needed, also)
-            made = [
+            added = [
                 (pl.lit(folders[c]).first() if c in folders else pl.lit(None, t)).alias(c)
                 for c, t in wanted.items()
                 if c not in own
             ]
             read = _parquet_frames if self.format == "parquet" else _arrow_frames
-            for frame in read(data, own or arrow.names[:1]):  # some column says how many rows there are
-                yield frame.cast({c: wanted[c] for c in own}).with_columns(made).select(list(wanted))
+            for frame in read(data, own or arrow.names[:1]):  # any column gives the number of rows
+                yield frame.cast({c: wanted[c] for c in own}).with_columns(added).select(list(wanted))
 
     def rows(self, file: File, needed: Sequence[str]) -> list[pl.DataFrame]:
         """The rows of a file in all columns of the stream; one that is not needed is NULL where it cannot be read."""
@@ -210,7 +210,7 @@ class Files:
         return _system_of(self.path)
 
 
-@lru_cache(16)  # a connection to a store takes its time, and every file asks for one
+@lru_cache(16)  # connecting to a store takes time, and every file needs a connection
 def _system_of(path: str) -> tuple[pafs.FileSystem, str]:
     if "://" not in path:
         return pafs.LocalFileSystem(), path.rstrip("/") or "/"
@@ -228,18 +228,18 @@ def _check_type(column: str, found: pl.DataType | None, wanted: pl.DataType) -> 
     if found is None:
         raise ForeignError(f"it has no column {column}")
     if not widens(found, wanted):
-        raise ForeignError(f"column {column} is of type {found} there, of {wanted} in the stream")
+        raise ForeignError(f"its column {column} is of type {found}, that of the stream of type {wanted}")
 
 
 def _value(column: str, raw: str, dtype: pl.DataType) -> pl.Series:
     try:
         return partitions.literal(raw, dtype)
     except ValueError as error:
-        raise ForeignError(f"column {column}, which its path names, is of another type there: {error}") from None
+        raise ForeignError(f"its path has a column {column} of another type: {error}") from None
 
 
 def _hidden(name: str) -> bool:
-    """As Spark has it: a column in the name of a folder may begin with an underscore."""
+    """As in Spark: a column in the name of a folder may begin with an underscore."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
@@ -260,7 +260,7 @@ def _arrow_reader(data: IO[bytes]) -> Any:
 
 def _arrow_frames(data: IO[bytes], columns: Sequence[str]) -> Iterator[pl.DataFrame]:
     table = _arrow_reader(data).read_all().select(list(columns))
-    table.validate(full=True)  # a torn body would otherwise be read as whatever is there
+    table.validate(full=True)  # a damaged body would otherwise be read as if it were valid
     for start in range(0, max(1, table.num_rows), ROWS_AT_ONCE):
         frame = pl.from_arrow(table.slice(start, ROWS_AT_ONCE))
         assert isinstance(frame, pl.DataFrame)

@@ -1,4 +1,4 @@
-"""Rows as people have them, dicts, Arrow, pandas, Polars, turned into frames of the types a query works on."""
+"""Dicts, and Arrow, pandas or Polars tables, as frames with the types that queries work on."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def to_frame(data: Any, progress: str) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 @contextmanager
 def _readable(data: Any) -> Iterator[None]:
-    """Turns whatever a library says about data that it cannot read into an error of ours."""
+    """Turns the errors of libraries about data that they cannot read into a DataError."""
     try:
         yield
     except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"the {type(data).__name__} does not make a table: {error}") from None
+        raise DataError(f"the {type(data).__name__} cannot be read as a table: {error}") from None
 
 
 def table(data: Any) -> pl.DataFrame | None:
-    """A table of any library as a frame; None if the data is no table."""
+    """A table of any library as a frame; None if the data is not a table."""
     with _readable(data):
         return _table(data)
 
@@ -50,9 +50,9 @@ def _table(data: Any) -> pl.DataFrame | None:
 
 
 def dicts(data: Any) -> list[Mapping[str, Any]]:
-    """The rows of whatever gives dicts."""
+    """The rows of an iterable of dicts."""
     if not isinstance(data, Iterable) or isinstance(data, (str, bytes, Mapping)):
-        raise DataError(f"cannot read a {type(data).__name__} as a stream: give {ACCEPTED}")
+        raise DataError(f"cannot read a {type(data).__name__} as a stream; supported: {ACCEPTED}")
     rows = list(data)
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
@@ -67,7 +67,18 @@ def _from_rows(rows: list[Mapping[str, Any]], progress: str) -> tuple[pl.DataFra
     bad = [
         {**r, progress: str(r[progress])} for r in rows if r.get(progress) is not None and type(r[progress]) is not main
     ]
-    return normal(pl.DataFrame(good, infer_schema_length=None)), pl.DataFrame(bad, infer_schema_length=None)
+    frame = pl.DataFrame(good, infer_schema_length=None)
+    _check_structs(frame, good)
+    return normal(frame), pl.DataFrame(bad, infer_schema_length=None)
+
+
+def _check_structs(frame: pl.DataFrame, rows: list[Mapping[str, Any]]) -> None:
+    """Refuse numbers among dicts: Polars would read them as NULL."""
+    for column, dtype in frame.schema.items():
+        for row in frame[column].is_null().arg_true() if isinstance(dtype, pl.Struct) else ():
+            if (value := rows[row].get(column)) is not None:
+                kind = type(value).__name__
+                raise DataError(f"column {column!r} has dicts, and in another row a value of type {kind}: {value!r}")
 
 
 def normal(frame: pl.DataFrame) -> pl.DataFrame:

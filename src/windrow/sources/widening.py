@@ -1,4 +1,4 @@
-"""Which types a column of a stream can take its values from: those that lose nothing on the way."""
+"""Which types can be cast to the type of a column without losing anything."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from windrow.errors import ResultError
 from windrow.progress import END, FARTHEST, START
+from windrow.spec.names import WINDOW_END, WINDOW_START
 from windrow.windows.tuples import Ints
 
 ISO_ZONED = ("%+", "%Y-%m-%dT%H:%M:%S%.f%z")
@@ -105,6 +106,13 @@ class Bounds:
                 raise ResultError("the bound of a window is beyond the last date that there is: the window is too long")
             return physical.cast(pl.Int32).cast(self.dtype)
         return from_wall_clock(physical, self.zone) if self.zone is not None else physical.cast(self.dtype)
+
+    def columns(self, starts: Ints | None, ends: Ints) -> list[pl.Series]:
+        """Where windows start and end, as the columns of results; no ``starts``: windows have no start."""
+        end = self.column(WINDOW_END, ends)
+        if starts is None:
+            return [pl.Series(WINDOW_START, [None] * len(ends), dtype=self.dtype), end]
+        return [self.column(WINDOW_START, starts), end]
 
     def value(self, value: int) -> int:
         """A single bound, as an integer of the attribute."""

@@ -18,21 +18,21 @@ from windrow.logical.nodes import (
 from windrow.spec.lengths import check_zone, length, policy
 from windrow.spec.names import WINDOW_TIME
 from windrow.spec.options import Options
-from windrow.sql.dialect import WindowClause, WindowLength
+from windrow.sql.trees import WindowClause, WindowLength
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
 OPTIONS = {"origin", "zone", "empty", "whole", "late", "keep", "slack"}
 ROW_NUM = "row_num"
 ROWS = ("ROW", "ROWS")
 POSSIBLE = (
-    "possible are [RANGE r, SLIDE s, WA attr], [TUMBLING r, WA attr], [RANGE ALL, SLIDE s, WA attr], "
+    "supported: [RANGE r, SLIDE s, WA attr], [TUMBLING r, WA attr], [RANGE ALL, SLIDE s, WA attr], "
     "[RANGE n ROWS, SLIDE m ROWS, WA row_num], the same with PA key, "
     "[RANGE r, RATTR attr, SLIDE n ROWS, SATTR row_num or rank(attr)] with or without PA key, [SESSION gap, WA attr]"
 )
 
 
 def shape(clause: WindowClause, node: Node, sql: str) -> Shape:
-    """The window of a clause over a stream; every refusal underlines the parameter at fault."""
+    """The window of a clause over a stream; every error underlines the parameter at fault."""
     return _Clause(clause, node, sql).shape()
 
 
@@ -43,13 +43,18 @@ def over(clause: WindowClause, node: Node) -> Node:
     return on_value(node, name) if name is not None and name in node.times else node
 
 
+def join_range(clause: WindowClause, node: Node, sql: str) -> int:
+    """For how long the rows of a table are joined: the RANGE of its clause, which can have nothing else."""
+    return _Clause(clause, node, sql).join_range()
+
+
 def parts(clause: WindowClause, node: Node, sql: str) -> list[exp.Expr]:
-    """The columns whose values have windows of their own (PA)."""
+    """The columns that partition the rows (PA): each value has its own windows."""
     return _Clause(clause, node, sql).parts()
 
 
 def options(clause: WindowClause, node: Node, sql: str, early: WindowLength | None) -> Options:
-    """What the clause says besides the window's shape, and how often early results are wanted."""
+    """Everything in the clause but the window's shape, and how often early results come."""
     return _Clause(clause, node, sql).options(early)
 
 
@@ -62,7 +67,7 @@ class _Clause:
     def shape(self) -> Shape:
         found = {name for name, value in self.clause.args.items() if value} - {"rank", *OPTIONS}
         if self.clause.args.get("origin") and not ({"tumbling", "slide", "range"} & found and "sattr" not in found):
-            raise self._refused("ORIGIN does not fit here", self.clause.args["origin"])
+            raise self._refused("ORIGIN is not supported here", self.clause.args["origin"])
         if "tumbling" in found:
             self._only(found, {"tumbling", "wa"})
             size = self._length("tumbling")
@@ -86,10 +91,22 @@ class _Clause:
         size = self._length("range")
         return Sliding(size, self._length("slide") if "slide" in found else size, self._origin())
 
+    def join_range(self) -> int:
+        allowed = {"range", "wa"}
+        for name, given in self.clause.args.items():
+            if given and name not in allowed:
+                place = next((n for n in (given if isinstance(given, list) else [given]) if n.meta), self.clause)
+                raise fail(
+                    place, f"not supported in the window of a join: {name.upper()}; [RANGE r, WA attr] is", self.sql
+                )
+        if self._is_all("range") or self._rows("range"):
+            raise fail(self._given("range"), "not supported yet: joins over ROWS or ALL", self.sql)
+        return self._length("range")
+
     def _row_window(self, found: set[str]) -> Shape:
         self._only(found, {"range", "slide", "wa", "pa"})
         if (origin := self.clause.args.get("origin")) is not None:
-            raise self._refused("windows of ROWS begin with the first row: ORIGIN does not fit here", origin)
+            raise self._refused("windows of ROWS begin with the first row: ORIGIN is not supported here", origin)
         wa = self.clause.args.get("wa")
         if wa is not None and not self._numbers(wa):
             raise self._refused(f"a window of ROWS slides over {ROW_NUM}", wa)
@@ -98,20 +115,20 @@ class _Clause:
         return Partitioned(size, step) if "pa" in found else RowSliding(size, step)
 
     def _numbers(self, attribute: exp.Expr) -> bool:
-        """Whether this is row_num, or the column that stands for it."""
+        """Whether this is row_num, or the column declared as row_num."""
         return attribute.name.lower() in {ROW_NUM, *(c.lower() for c in self.node.arrival[-1:])}
 
     def _slide_by_tuple(self) -> Shape:
         sattr, rattr = self.clause.args.get("sattr"), self.clause.args.get("rattr")
         if sattr is None or rattr is None or not self.clause.args.get("slide"):
-            raise self._refused("RATTR, SLIDE and SATTR belong together")
+            raise self._refused("RATTR, SLIDE and SATTR must be given together")
         if self._is_all("range"):
             raise self._refused("RANGE ALL cannot slide by rows", self._given("range"))
         by_rank = bool(self.clause.args.get("rank"))
         if not by_rank and not self._numbers(sattr):
-            raise self._refused(f"SATTR is {ROW_NUM} or rank({rattr.name})", sattr)
+            raise self._refused(f"SATTR must be {ROW_NUM} or rank({rattr.name})", sattr)
         if by_rank and sattr.name.lower() != rattr.name.lower():
-            raise self._refused("the slide must rank the attribute that RANGE is over", sattr)
+            raise self._refused("rank() must be of the attribute that RANGE is over", sattr)
         size = self._length("range", rattr)
         return SlideByTuple(size, self._count("slide"), "rank" if by_rank else "row_num")
 
@@ -123,7 +140,7 @@ class _Clause:
             at = given.name if given.is_string else int(given.name)
             return value(at, self._attribute(self.clause.args.get("wa")), "ORIGIN")
         except (QueryError, ValueError) as error:
-            raise fail(given, f"not an origin: {error}", self.sql) from None
+            raise fail(given, f"invalid origin: {error}", self.sql) from None
 
     def parts(self) -> list[exp.Expr]:
         """The columns of PA."""
@@ -155,7 +172,7 @@ class _Clause:
     def _length_of(self, given: WindowLength, what: str, rows: bool) -> int:
         unit = given.args.get("unit")
         if rows and unit is not None and unit.name.upper() not in ROWS:
-            raise fail(given, f"{what} of a window of ROWS is a number of ROWS", self.sql)
+            raise fail(given, f"{what} of a window of ROWS must be a number of ROWS", self.sql)
         text = given.name if rows else f"{given.name} {unit.name if unit is not None else ''}".strip()
         try:
             return length(text, pl.Int64() if rows else self._attribute(None), what)
@@ -168,7 +185,7 @@ class _Clause:
             name = sorted(odd)[0]
             value = self.clause.args[name]
             node = value[0] if isinstance(value, list) else value
-            raise self._refused(f"{name.upper()} does not fit here", node)
+            raise self._refused(f"{name.upper()} is not supported here", node)
 
     def _given(self, name: str) -> WindowLength:
         found = self.clause.args.get(name)
@@ -214,7 +231,7 @@ class _Clause:
         name = next((c for c in schema if c == given.name), None)
         name = name or next((c for c in schema if c.lower() == given.name.lower()), None)
         if name is None:
-            raise fail(given, f"unknown column {given.name!r}; there are: {listing(visible(schema))}", self.sql)
+            raise fail(given, f"unknown column {given.name!r}; available: {listing(visible(schema))}", self.sql)
         if not progressing(schema[name]):
             raise fail(given, f"a window needs {PROGRESSING}, and {name} is of type {schema[name]}", self.sql)
         if name not in self.node.times:

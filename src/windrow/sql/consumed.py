@@ -1,4 +1,4 @@
-"""Which parts of a statement are understood: whatever else the parser found in a query is refused, underlined."""
+"""Which parts of a statement are supported: everything else that the parser found is refused, underlined."""
 
 from __future__ import annotations
 
@@ -9,24 +9,29 @@ from sqlglot import exp
 from windrow.logical import consumed
 from windrow.logical.consumed import EXPRESSIONS, Known, fail_at, find
 from windrow.logical.expressions import fail
-from windrow.sql.dialect import (
-    CLAUSE,
-    EMIT,
-    PUNCTUATED,
-    UNIONED,
-    PunctuatedBy,
-    WayArgument,
-    WindowClause,
-)
-from windrow.sql.dialect import WindowLength as Length
+from windrow.sql.trees import CLAUSE, EMIT, PUNCTUATED, UNIONED, PromiseArgument, PunctuatedBy, WindowClause
+from windrow.sql.trees import WindowLength as Length
 
 ADDED = {CLAUSE, UNIONED, PUNCTUATED}
 STATEMENT: Known = {
-    exp.Select: {"expressions", "hint", "distinct", "from_", "where", "group", "having", "order", "limit", EMIT},
+    exp.Select: {
+        "expressions",
+        "hint",
+        "distinct",
+        "from_",
+        "joins",
+        "where",
+        "group",
+        "having",
+        "order",
+        "limit",
+        EMIT,
+    },
     exp.Union: {"this", "expression", "distinct", "order", "limit"},
     exp.Subquery: {"this", "alias", "order", "limit", *ADDED},
     exp.From: {"this"},
-    exp.Table: {"this", "alias", "db", "catalog", *ADDED},  # the planner says of db.s that there is no such table
+    exp.Join: {"this", "on", "kind"},
+    exp.Table: {"this", "alias", "db", "catalog", *ADDED},  # db.s is an unknown table, which is reported later
     exp.TableAlias: {"this", "columns"},
     exp.Paren: {"this", *ADDED},
     exp.Where: {"this"},
@@ -48,8 +53,8 @@ STATEMENT: Known = {
     WindowClause: set(WindowClause.arg_types),
     Length: set(Length.arg_types),
     PunctuatedBy: set(PunctuatedBy.arg_types),
-    WayArgument: set(WayArgument.arg_types),
-    # aggregates, where sqlglot knows more arguments than we do
+    PromiseArgument: set(PromiseArgument.arg_types),
+    # aggregates, where sqlglot knows more arguments than Windrow does
     exp.Count: {"this", "expressions", "big_int"},
     exp.ApproxDistinct: {"this"},
     exp.ApproxQuantile: {"this", "quantile"},
@@ -123,15 +128,15 @@ WORDS = consumed.WORDS | {
 
 
 def check(tree: exp.Expr, sql: str) -> None:
-    """Refuse what nothing consumes in a whole statement."""
+    """Refuse what nothing uses in a whole statement."""
     for join in tree.find_all(exp.Join):
-        raise fail(join, "joins of streams are not supported", sql)
+        _check_join(join, sql)
     for query in tree.find_all(exp.Select, exp.SetOperation):
-        if not isinstance(_around(query), (exp.From, exp.Table, exp.CTE, NoneType)):
+        if not isinstance(_around(query), (exp.From, exp.Join, exp.Table, exp.CTE, NoneType)):
             raise fail(query.parent or query, "a query inside an expression is not supported", sql)
     for alias in tree.find_all(exp.TableAlias, exp.Alias):
         if not isinstance(alias.this if isinstance(alias, exp.TableAlias) else alias.args["alias"], NAMES):
-            raise fail(alias.parent or alias, "an alias is a name", sql)
+            raise fail(alias.parent or alias, "an alias must be a name", sql)
     for part, word in ((exp.Ordered, r"ORDER\s+BY\s+ALL"), (exp.Limit, r"LIMIT\s+ALL")):
         for node in tree.find_all(part):
             if isinstance(node.args.get("this") or node.args.get("expression"), exp.Var):
@@ -139,8 +144,22 @@ def check(tree: exp.Expr, sql: str) -> None:
     consumed.check(tree, sql, {**EXPRESSIONS, **STATEMENT}, WORDS)
 
 
+def _check_join(join: exp.Join, sql: str) -> None:
+    """Refuse every join but an inner one of two tables."""
+    around = join.parent
+    words = " ".join(filter(None, (join.method, join.side, join.kind))).upper()
+    if words not in ("", "INNER", "CROSS"):
+        raise fail(join, f"not supported yet: {words} JOIN; inner joins are", sql)
+    if join.args.get("using"):
+        raise fail(join.args["using"][0], "not supported yet: USING; write ON L.k = R.k", sql)
+    if not isinstance(around, exp.Select):
+        raise fail(join, "not supported yet: a join in parentheses; write it as a query", sql)
+    if join is not around.args["joins"][0]:
+        raise fail(join, "not supported yet: a join of more than two tables; join a query in FROM with the third", sql)
+
+
 def _around(query: exp.Expr) -> exp.Expr | None:
-    """What a query stands in, besides parentheses and set operations."""
+    """What a query is inside of, apart from parentheses and set operations."""
     found = query.parent
     while isinstance(found, (exp.Subquery, exp.Paren, exp.SetOperation)):
         found = found.parent

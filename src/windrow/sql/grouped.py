@@ -7,9 +7,6 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from windrow.aggregates import FUNCTIONS as AGGREGATES
-from windrow.aggregates.functions import Parameter
-from windrow.api.functions import number
-from windrow.api.hints import hints
 from windrow.errors import QueryError, listing
 from windrow.logical.checked import (
     aggregated,
@@ -17,11 +14,9 @@ from windrow.logical.checked import (
     on_value,
     ordered,
     ranked,
-    where,
 )
 from windrow.logical.expressions import dtype_of, fail, visible
 from windrow.logical.nodes import (
-    OF_ROWS,
     AggregateCall,
     Node,
     Project,
@@ -29,19 +24,19 @@ from windrow.logical.nodes import (
     WindowAggregate,
     window_time,
 )
-from windrow.logical.reading import named, written
+from windrow.logical.reading import written
 from windrow.spec.names import STATUS, VERSION, WINDOW_END, WINDOW_START, WINDOW_TIME
 from windrow.spec.options import PLAIN
+from windrow.sql.calls import Calls
 from windrow.sql.clause import options, over, shape
 from windrow.sql.clause import parts as clause_parts
-from windrow.sql.dialect import EMIT, WindowClause
+from windrow.sql.hints import hints
 from windrow.sql.terms import (
-    DISTINCT,
-    FUNCTIONS,
     Terms,
     column_like,
     descending,
 )
+from windrow.sql.trees import EMIT, WindowClause
 from windrow.windows import RowSliding, Sliding
 
 BOUNDS = (WINDOW_START, WINDOW_END, WINDOW_TIME)
@@ -54,11 +49,14 @@ class Grouped:
     terms: Terms
     select: exp.Select
     items: list[exp.Expr]
-    clause: WindowClause | None  # none: the groups are by the progressing attribute itself
+    clause: WindowClause | None  # None: the groups are by the progressing attribute itself
     input: Node
-    calls: dict[str, AggregateCall] = field(default_factory=dict)
     aliases: dict[str, exp.Expr] = field(default_factory=dict)  # what HAVING may name
     instant: str | None = None  # the progressing attribute, where the groups are by it
+
+    def __post_init__(self) -> None:
+        self.calls = Calls(self.terms)
+        self.keys: dict[str, exp.Expr] = {}
 
     def plan(self) -> Node:
         text = self.terms.text
@@ -81,12 +79,12 @@ class Grouped:
         wanted = hints(self.select, text)
         wanted.check(window, text)
         if self._by_all:
-            self.calls["@rows"] = AggregateCall("@rows", "count")
+            self.calls.found["@rows"] = AggregateCall("@rows", "count")
         node: Node = aggregated(
             self.input,
             window,
             tuple(self.keys.items()),
-            tuple(self.calls.values()),
+            tuple(self.calls.found.values()),
             wanted.using,
             text,
             settings,
@@ -110,12 +108,12 @@ class Grouped:
         found = self.terms.distinct(self.select, found)
         if order is None:
             return found
-        terms = self.select.args["order"].expressions  # over what is selected: an order comes after DISTINCT
+        terms = self.select.args["order"].expressions  # over the selected columns: ORDER BY follows DISTINCT
         return self._in_order(found, tuple(self.terms.ordered(o, found, columns) for o in terms), order[1])
 
     @property
     def _by_all(self) -> bool:
-        """DISTINCT without aggregates: the groups are the rows."""
+        """DISTINCT without aggregates: every different row is a group."""
         asked, group = self.select.args.get("distinct"), self.select.args.get("group")
         return asked is not None and group is None and not any(self.terms.aggregates(i) for i in self.items)
 
@@ -125,23 +123,26 @@ class Grouped:
         first, down = order[0]
         shape = node.window if isinstance(node, WindowAggregate) else None
         if isinstance(first, exp.Column) and first.name == WINDOW_START and isinstance(shape, (Sliding, RowSliding)):
-            order = ((column_like(WINDOW_END, first), down), *order[1:])  # windows of one length end as they begin
+            order = (
+                (column_like(WINDOW_END, first), down),
+                *order[1:],
+            )  # equal lengths, equal order
         return ordered(node, order, self.terms.text)
 
     def _order(self) -> tuple[list[tuple[exp.Expr, bool]], int | None] | None:
-        """ORDER BY with LIMIT is about the rows of a window; without, about all results."""
+        """ORDER BY with LIMIT orders the rows of each window; without LIMIT, all results."""
         order, limit = self.select.args.get("order"), self.select.args.get("limit")
         if order is None and limit is None:
             return None
         if order is None:
             assert limit is not None
-            why = "else which rows stay would depend on their arrival"
+            why = "otherwise which rows are kept would depend on their arrival"
             raise fail(limit, f"LIMIT inside a window needs an ORDER BY: {why}", self.terms.text)
         if limit is None:
             return [self._ordered(o) for o in order.expressions], None
         count = limit.args.get("expression")
         if not (isinstance(count, exp.Literal) and count.is_int):
-            raise fail(limit, "LIMIT takes a number", self.terms.text)
+            raise fail(limit, "LIMIT must be a number", self.terms.text)
         if not 0 < int(count.name) < 2**63:
             raise fail(count, f"LIMIT must be positive and less than 2^63, not {count.name}", self.terms.text)
         return [self._ordered(o) for o in order.expressions], int(count.name)
@@ -179,7 +180,7 @@ class Grouped:
         return keys
 
     def _instant(self, tree: exp.Expr, resolved: exp.Expr) -> str | None:
-        """The progressing attribute, if the groups are by it; from there on it counts by its value."""
+        """The progressing attribute, if the groups are by it; from here on the stream progresses on its value."""
         if isinstance(resolved, exp.Column) and resolved.name in self.input.times:
             self.input = on_value(self.input, resolved.name)
             return resolved.name
@@ -192,25 +193,25 @@ class Grouped:
 
     def _output(self, item: exp.Expr) -> tuple[str, exp.Expr]:
         if isinstance(item, exp.Star):
-            raise fail(item, "SELECT * has no meaning over groups: name the keys and aggregates", self.terms.text)
+            raise fail(
+                item,
+                "SELECT * is not supported over groups: name the keys and aggregates",
+                self.terms.text,
+            )
         tree = item.unalias()
         wanted = item.alias or (item.name if isinstance(item, exp.Column) else "")
-        if self._is_call(tree):
-            column = self._call(tree, wanted)
+        if self.calls.is_call(tree):
+            column = self.calls.column(tree, wanted, self.input, self.keys)
             return wanted or column.name, column
         over = self._over_results(tree)
         return wanted or (over.name if isinstance(over, exp.Column) else f"column{self.items.index(item)}"), over
-
-    def _is_call(self, tree: exp.Expr) -> bool:
-        inner = tree.this if isinstance(tree, (exp.Filter, exp.IgnoreNulls)) else tree
-        return self.terms.is_aggregate(inner)
 
     def _over_results(self, tree: exp.Expr) -> exp.Expr:
         """A copy in which aggregates and keys are columns of the aggregation's result."""
 
         def replaced(node: exp.Expr) -> exp.Expr:
-            if self._is_call(node):
-                return self._call(node, "")
+            if self.calls.is_call(node):
+                return self.calls.column(node, "", self.input, self.keys)
             if isinstance(node, exp.Column) and self.instant is not None and node.name.lower() == self.instant.lower():
                 return column_like(WINDOW_START, node)
             if isinstance(node, exp.Column) and node.name in self.aliases and node.name not in self.keys:
@@ -218,8 +219,8 @@ class Grouped:
             if isinstance(node, exp.Anonymous):
                 raise fail(
                     node,
-                    f"unknown function {node.name!r}; aggregates are: {listing({*AGGREGATES, *self.terms.users})}; "
-                    "one of your own is made by wr.aggregate and given to wr.sql",
+                    f"unknown function {node.name!r}; aggregates: {listing({*AGGREGATES, *self.terms.users})}; "
+                    "define your own with wr.aggregate and pass it to wr.sql",
                     self.terms.text,
                 )
             for name, key in self.keys.items():
@@ -229,7 +230,7 @@ class Grouped:
             return node
 
         tree = tree.copy().transform(replaced)
-        allowed = {*self.keys, *BOUNDS, *(c.name for c in self.calls.values())}
+        allowed = {*self.keys, *BOUNDS, *self.calls.names}
         if self.clause is not None and (self.clause.args.get("late") or self.select.args.get(EMIT)):
             allowed |= {VERSION, STATUS}
         for column in tree.find_all(exp.Column):
@@ -237,89 +238,24 @@ class Grouped:
                 self._known(column, allowed)
                 raise fail(
                     column,
-                    f"column {column.name!r} is neither grouped nor aggregated: add it to GROUP BY; there are: "
+                    f"column {column.name!r} is neither grouped nor aggregated: add it to GROUP BY; available: "
                     f"{listing(allowed)}",
                     self.terms.text,
                 )
         return tree
 
     def _known(self, column: exp.Column, results: set[str]) -> None:
-        """Refuse a column that exists nowhere; aliases and results can be meant as well as columns of the input."""
+        """Refuse a column that is neither in the input nor among the aliases and results."""
         there = {*visible(self.input.schema), *results, *self.aliases} - {"@rows"}
         if column.name.lower() not in {c.lower() for c in there}:
-            raise fail(column, f"unknown column {column.name!r}; there are: {listing(there)}", self.terms.text)
-
-    def _call(self, tree: exp.Expr, wanted: str) -> exp.Column:
-        """The column of an aggregate, which is computed once however often it is written."""
-        condition = tree.expression.this if isinstance(tree, exp.Filter) else None
-        whole, tree = tree, tree.this if isinstance(tree, (exp.Filter, exp.IgnoreNulls)) else tree
-        function = self.terms.function_name(tree)
-        if isinstance(whole, exp.IgnoreNulls) and function not in ("first", "last", None):
-            raise fail(whole, f"IGNORE NULLS fits first() and last(), not {named(tree)}()", self.terms.text)
-        if function is None:
-            known = {*FUNCTIONS.values(), *self.terms.users, "top_k", "heavy_hitters", "approx_heavy_hitters"}
-            raise fail(
-                tree,
-                f"aggregate {named(tree, self.terms.text)!r} has no operator yet; there are: {listing(known)}",
-                self.terms.text,
-            )
-        argument, parameters = self._arguments(tree)
-        if isinstance(argument, exp.Distinct):
-            if function not in DISTINCT or len(argument.expressions) != 1:
-                raise fail(tree, f"DISTINCT fits one argument of {listing(DISTINCT)}", self.terms.text)
-            function, argument = DISTINCT[function], argument.expressions[0]
-        if isinstance(argument, exp.Star) and (function != "count" or argument.args.get("except_")):
-            said = f"{written(argument, self.terms.text)} is no argument of {named(tree)}()"
-            raise fail(tree, said, self.terms.text)
-        if isinstance(argument, exp.Star) or (isinstance(argument, exp.Literal) and function == "count"):
-            argument = None
-        resolved = None if argument is None else self.terms.resolved(argument, self.input)
-        if condition is not None:
-            self.terms.no_aggregates(condition, "FILTER")
-            resolved = where(resolved, self.terms.resolved(condition, self.input))
-            parameters += (1,) if function in OF_ROWS else ()
-        key = f"{function}({'*' if resolved is None else resolved.sql('spark')}, {parameters})"
-        if key not in self.calls:
-            inner = [] if argument is None else [c.name for c in argument.find_all(exp.Column)]
-            name = wanted or "_".join([function, *dict.fromkeys(inner)])
-            taken = {c.name for c in self.calls.values()} | set(self.keys)
-            name = name if name not in taken else f"{name}_{len(self.calls)}"
-            user = self.terms.users.get(function)
-            self.calls[key] = AggregateCall(name, function, resolved, parameters, user)
-        return column_like(self.calls[key].name, whole)
-
-    def _arguments(self, tree: exp.Expr) -> tuple[exp.Expr | None, tuple[Parameter, ...]]:
-        """The argument of a call, and the numbers after it."""
-        text = self.terms.text
-        if isinstance(tree, exp.Count) and tree.expressions:
-            return self._counted(tree), ()
-        if isinstance(tree, exp.Anonymous):
-            given = list(tree.expressions)
-        else:
-            extra = [tree.args.get("quantile")] if tree.args.get("quantile") is not None else []
-            given = [tree.this, *extra]
-        if not given or given[0] is None:
-            raise fail(tree, f"{named(tree, text)}() needs an argument", text)
-        parameters = []
-        for parameter in given[1:]:
-            if not (isinstance(parameter, exp.Literal) and not parameter.is_string):
-                raise fail(tree, f"{named(tree, text)}() takes numbers after its argument", text)
-            parameters.append(number(parameter.name))
-        return given[0], tuple(parameters)
-
-    def _counted(self, tree: exp.Count) -> exp.Expr:
-        """count(a, b): the rows where none of them is NULL."""
-        if isinstance(tree.this, (exp.Distinct, exp.Star)):
-            raise fail(tree, "count() of several arguments is of plain expressions", self.terms.text)
-        values = [exp.Not(this=exp.Is(this=v.copy(), expression=exp.Null())) for v in (tree.this, *tree.expressions)]
-        return where(None, exp.and_(*values, copy=False))
+            raise fail(column, f"unknown column {column.name!r}; available: {listing(there)}", self.terms.text)
 
     def _arranged(
         self, columns: list[tuple[str, exp.Expr]], listed: bool, versioned: bool
     ) -> list[tuple[str, exp.Expr]]:
         """As listed if the window's bounds are ``listed``; otherwise keys, window_start, window_end, the rest.
 
-        Results that come in versions always say which version they are.
+        Results with versions always have the columns of the version.
         """
         if versioned:
             columns = [*columns, *((c, exp.column(c)) for c in (VERSION, STATUS) if c not in dict(columns))]

@@ -1,6 +1,6 @@
-"""Ways to make promises as text: ``PUNCTUATED BY slack('10 seconds')`` in SQL, ``--punctuation`` on the command line.
+"""Promise rules as text: ``PUNCTUATED BY slack('10 seconds')`` in SQL, ``--punctuation`` on the command line.
 
-A way has the name and the arguments of its function in ``wr.promise``: their annotations say what is expected where.
+A rule has the name and the parameters of its function in ``wr.promise``; their annotations say what each takes.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from windrow.logical.expressions import fail
 from windrow.logical.nodes import Progress, Scan
 from windrow.logical.reading import read
 from windrow.spec.lengths import length
-from windrow.sql.dialect import PunctuatedBy, Windrow, WindrowParser
+from windrow.sql.dialect import Windrow, WindrowParser
+from windrow.sql.trees import PunctuatedBy
 
-Ways = Mapping[str, Promise]
-WAYS: dict[str, Callable[..., Promise]] = {
+Own = Mapping[str, Promise]
+PROMISES: dict[str, Callable[..., Promise]] = {
     f.__name__: f
     for f in (
         promise.ordered,
@@ -41,49 +42,49 @@ Schema = Mapping[str, pl.DataType]
 
 
 def users(given: list[Promise]) -> dict[str, Promise]:
-    """Users' own ways by the names that SQL knows them by."""
+    """The user's own promise rules by the names that SQL knows them by."""
     found: dict[str, Promise] = {}
-    for way in given:
-        if way.name is None:
-            raise QueryError("wr.sql takes functions of your own, wr.promise.function(f): the other ways it knows")
-        if not way.name.isidentifier():
-            raise QueryError(f"PUNCTUATED BY needs a word, not {way.name!r}: wr.promise.function(f, name='my_rule')")
-        if way.name.lower() in WAYS:
-            raise QueryError(f"there is a way {way.name!r} already; taken are: {listing(WAYS)}")
-        found[way.name.lower()] = way
+    for rule in given:
+        if rule.name is None:
+            raise QueryError("wr.sql takes your own promise rules, wr.promise.function(f); it knows the built-in ones")
+        if not rule.name.isidentifier():
+            raise QueryError(f"PUNCTUATED BY needs a word, not {rule.name!r}: wr.promise.function(f, name='my_rule')")
+        if rule.name.lower() in PROMISES:
+            raise QueryError(f"the promise rule {rule.name!r} is built in; taken: {listing(PROMISES)}")
+        found[rule.name.lower()] = rule
     return found
 
 
-def declared(scan: Scan, tree: PunctuatedBy, own: Ways, sql: str) -> Scan:
-    """A source that makes promises as a query says."""
+def declared(scan: Scan, tree: PunctuatedBy, own: Own, sql: str) -> Scan:
+    """A source that makes promises by the rule that a query names."""
     if scan.source.promises:
         raise fail(
             tree,
-            f"stream {scan.name!r} {promises_text(scan)} already, as it was declared, and PUNCTUATED BY "
-            f"{_text(tree, sql)} would be a second way: leave one of them out",
+            f"stream {scan.name!r} {promises_text(scan)} already, by its declaration, and PUNCTUATED BY "
+            f"{_text(tree, sql)} would be a second promise rule: leave one of them out",
             sql,
         )
     return _declared(scan, tree, own, sql)
 
 
-def _declared(scan: Scan, tree: PunctuatedBy, own: Ways, sql: str) -> Scan:
+def _declared(scan: Scan, tree: PunctuatedBy, own: Own, sql: str) -> Scan:
     try:
-        return promising(replace(scan, source=_Way(tree, own, sql).promise().declare(scan.source, scan.schema)))
+        return promising(replace(scan, source=_Call(tree, own, sql).promise().declare(scan.source, scan.schema)))
     except QueryError as error:
         raise _placed(error, tree, sql) from None
 
 
-def way(text: str) -> Promise:
-    """A way to make promises from a text of its own.
+def rule(text: str) -> Promise:
+    """The promise rule that a text describes.
 
-    >>> from windrow.api.stream import stream
-    >>> stream([{"t": 1, "p": 7}], progress="t", punctuation=way("partitions(p, 8, slack => 2)")).node.source.rule
+    >>> from windrow.api.sources import stream
+    >>> stream([{"t": 1, "p": 7}], progress="t", punctuation=rule("partitions(p, 8, slack => 2)")).node.source.rule
     BySource(column='p', slack=2, count=8)
     """
-    found = read(lambda: WindrowParser(dialect=Windrow).parse_way(Windrow().tokenize(text), text), text)
+    found = read(lambda: WindrowParser(dialect=Windrow).parse_promise(Windrow().tokenize(text), text), text)
     tree = found[0] if len(found) == 1 else None
     if not isinstance(tree, PunctuatedBy):
-        raise QueryError(f"{text!r} is not a way to make promises, such as slack('10 seconds')")
+        raise QueryError(f"{text!r} is not a promise rule, such as slack('10 seconds')")
 
     def declare(given: Progress, schema: Schema) -> Progress:
         return _declared(Scan("", tuple(schema.items()), given), tree, {}, text).source
@@ -96,14 +97,14 @@ def _text(tree: exp.Expr, sql: str) -> str:
 
 
 def _placed(error: QueryError, tree: exp.Expr, sql: str) -> QueryError:
-    """An error that knows nothing of the text, with the way underlined."""
+    """An error without a place in the text, with the rule underlined."""
     return error if "\n" in str(error) else fail(tree, str(error), sql)
 
 
-class _Way:
-    """A call, and what its arguments mean."""
+class _Call:
+    """A call of a promise rule, and what its arguments mean."""
 
-    def __init__(self, tree: PunctuatedBy, own: Ways, sql: str) -> None:
+    def __init__(self, tree: PunctuatedBy, own: Own, sql: str) -> None:
         self.tree = tree
         self.own = own
         self.sql = sql
@@ -112,32 +113,32 @@ class _Way:
     def promise(self) -> Promise:
         if self.name in self.own:
             if self.tree.expressions:
-                raise self._refused(self.tree.expressions[0], f"{self.name}() takes no arguments: it is your own")
+                raise self._refused(self.tree.expressions[0], f"{self.name}() is your own rule: it takes no arguments")
             return self.own[self.name]
-        if self.name not in WAYS:
+        if self.name not in PROMISES:
             raise self._refused(
                 self.tree.this,
-                f"unknown way to make promises {self.tree.this.name!r}; there are: {listing({*WAYS, *self.own})}; one "
-                "of your own is made by wr.promise.function and given to wr.sql",
+                f"unknown promise rule {self.tree.this.name!r}; available: {listing({*PROMISES, *self.own})}; define "
+                "your own with wr.promise.function and pass it to wr.sql",
             )
-        return Promise(lambda given, schema: self._made(given, schema).declare(given, schema))
+        return Promise(lambda given, schema: self._promise_of(given, schema).declare(given, schema))
 
-    def _made(self, given: Progress, schema: Schema) -> Promise:
+    def _promise_of(self, given: Progress, schema: Schema) -> Promise:
         bound = self._bound()
-        parameters = inspect.signature(WAYS[self.name]).parameters
+        parameters = inspect.signature(PROMISES[self.name]).parameters
         read = {n: READERS[parameters[n].annotation](self, a, given, schema, n) for n, a in bound.items()}
-        return WAYS[self.name](**read)
+        return PROMISES[self.name](**read)
 
     def _bound(self) -> dict[str, exp.Expr]:
         """The arguments by name."""
-        parameters = inspect.signature(WAYS[self.name]).parameters
+        parameters = inspect.signature(PROMISES[self.name]).parameters
         found: dict[str, exp.Expr] = {}
         for position, argument in enumerate(self.tree.expressions):
             named = argument.args.get("name")
             if named is None and any(a.args.get("name") for a in self.tree.expressions[:position]):
-                raise self._refused(argument, "an argument without a name cannot follow one with a name")
+                raise self._refused(argument, "a positional argument cannot follow a named one")
             if named is None and position >= len(parameters):
-                raise self._refused(argument, f"{self._signature()} takes no more than {len(parameters)} arguments")
+                raise self._refused(argument, f"{self._signature()} takes at most {len(parameters)} arguments")
             name = named.name.lower() if named is not None else list(parameters)[position]
             if name not in parameters:
                 raise self._refused(named, f"{self._signature()} has no argument {named.name!r}")
@@ -150,7 +151,7 @@ class _Way:
         return found
 
     def _signature(self) -> str:
-        parameters = inspect.signature(WAYS[self.name]).parameters.values()
+        parameters = inspect.signature(PROMISES[self.name]).parameters.values()
         shown = [p.name if p.default is inspect.Parameter.empty else f"[{p.name}]" for p in parameters]
         return f"{self.name}({', '.join(shown)})"
 
@@ -160,10 +161,10 @@ class _Way:
     # -- arguments -----------------------------------------------------------------------------------------------
     def _column(self, tree: exp.Expr, _: Progress, schema: Schema, what: str) -> str:
         if not (isinstance(tree, exp.Identifier) or (isinstance(tree, exp.Literal) and tree.is_string)):
-            raise self._refused(tree, f"{what} of {self.name}() is a column")
+            raise self._refused(tree, f"{what} of {self.name}() must be a column")
         alike = [c for c in schema if c == tree.name] or [c for c in schema if c.lower() == tree.name.lower()]
         if len(alike) != 1:
-            raise self._refused(tree, f"unknown column {tree.name!r}; there are: {listing(schema)}")
+            raise self._refused(tree, f"unknown column {tree.name!r}; available: {listing(schema)}")
         return alike[0]
 
     def _columns(self, tree: exp.Expr, given: Progress, schema: Schema, what: str) -> tuple[str, ...]:
@@ -172,7 +173,7 @@ class _Way:
 
     def _length(self, tree: exp.Expr, given: Progress, schema: Schema, what: str) -> str:
         if not isinstance(tree, exp.Literal):
-            raise self._refused(tree, f"{what} of {self.name}() is a length, such as '10 seconds'")
+            raise self._refused(tree, f"{what} of {self.name}() must be a length, such as '10 seconds'")
         try:
             length(tree.name, schema[given.attribute], what, zero=True)
         except QueryError as error:
@@ -181,19 +182,19 @@ class _Way:
 
     def _count(self, tree: exp.Expr, _: Progress, __: Schema, what: str) -> int:
         if not (isinstance(tree, exp.Literal) and not tree.is_string and tree.name.lstrip("-").isdigit()):
-            raise self._refused(tree, f"{what} of {self.name}() is a whole number")
+            raise self._refused(tree, f"{what} of {self.name}() must be an integer")
         return int(tree.name)
 
     def _share(self, tree: exp.Expr, _: Progress, __: Schema, what: str) -> float:
         if not (isinstance(tree, exp.Literal) and not tree.is_string):
-            raise self._refused(tree, f"{what} of {self.name}() is a number")
+            raise self._refused(tree, f"{what} of {self.name}() must be a number")
         return float(tree.name)
 
 
-READERS: dict[str, Callable[[_Way, exp.Expr, Progress, Schema, str], Any]] = {
-    "str": _Way._column,
-    "str | Sequence[str]": _Way._columns,
-    "Length": _Way._length,
-    "int": _Way._count,
-    "float": _Way._share,
+READERS: dict[str, Callable[[_Call, exp.Expr, Progress, Schema, str], Any]] = {
+    "str": _Call._column,
+    "str | Sequence[str]": _Call._columns,
+    "Length": _Call._length,
+    "int": _Call._count,
+    "float": _Call._share,
 }

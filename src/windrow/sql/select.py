@@ -1,16 +1,17 @@
-"""SQL to logical plans. What a query may say is what the Python API can build; both end in the same plan."""
+"""SQL to logical plans: the same ones that the Python API builds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import sqlglot
 from sqlglot import exp
 
 from windrow.api.functions import UserFunction
 from windrow.api.promise import Promise
-from windrow.api.stream import UNNAMED, Source, Stream
+from windrow.api.query import merged
+from windrow.api.sources import UNNAMED
+from windrow.api.stream import Stream
 from windrow.errors import QueryError, listing
 from windrow.logical.checked import (
     attribute,
@@ -28,31 +29,22 @@ from windrow.logical.nodes import (
 )
 from windrow.logical.reading import read
 from windrow.sql.consumed import check
-from windrow.sql.dialect import (
-    CLAUSE,
-    EMIT,
-    PUNCTUATED,
-    UNIONED,
-    PunctuatedBy,
-    WindowClause,
-    Windrow,
-)
+from windrow.sql.dialect import Windrow
 from windrow.sql.grouped import Grouped
-from windrow.sql.punctuated import declared, users
-from windrow.sql.scope import names, renamed, unqualified
-from windrow.sql.terms import Terms
-
-RESULTS = "PUNCTUATED BY says how a source makes promises; the results of"
-TWICE = "{!r} is in the query twice, and can make promises in one way only"
+from windrow.sql.joins import JoinedTables
+from windrow.sql.punctuated import users
+from windrow.sql.scope import Scope, name_of
+from windrow.sql.tables import TWICE, Tables, clause_of
+from windrow.sql.trees import EMIT, WindowClause
 
 
 def sql(query: str, *functions: UserFunction | Promise, **tables: Stream) -> Stream:
     """A query in SQL over streams given by name.
 
-    ``functions`` are user-defined aggregates that it may call, and functions that make promises
+    ``functions`` are user-defined aggregates that the query may call, and your own promise rules
     (``wr.promise.function``), for PUNCTUATED BY.
 
-    >>> from windrow.api.stream import stream
+    >>> from windrow.api.sources import stream
     >>> packets = stream([{"ts": 1, "ip": "a"}, {"ts": 2, "ip": "a"}], progress="ts")
     >>> query = "SELECT ip, count(*) AS n FROM packets [RANGE 4, SLIDE 4, WA ts] GROUP BY ip"
     >>> sql(query, packets=packets).collect().rows()
@@ -64,13 +56,9 @@ def sql(query: str, *functions: UserFunction | Promise, **tables: Stream) -> Str
         raise QueryError(f"{odd[0]!r} is neither wr.aggregate(..) nor wr.promise.function(..)")
     named = {name: _named(table, name) for name, table in tables.items()}
     aggregates = {f.name: f.definition for f in functions if isinstance(f, UserFunction)}
-    ways = users([f for f in functions if isinstance(f, Promise)])
-    node = _Planner(query, aggregates, named, ways).query(_parse(query))
-    sources: dict[str, Source] = {}
-    for table in named.values():
-        for name, source in table.sources.items():
-            if sources.setdefault(name, source) is not source:
-                raise QueryError(f"two different sources are called {name!r}: give each stream its own name=...")
+    rules = users([f for f in functions if isinstance(f, Promise)])
+    node = _Planner(query, aggregates, named, rules).query(_parse(query))
+    sources = merged(named.values())
     used: dict[str, Scan] = {}
     for scan in _scans(node):
         if used.setdefault(scan.name, scan).source != scan.source:
@@ -102,12 +90,7 @@ def _parse(query: str) -> exp.Expr:
     return tree
 
 
-@dataclass
-class _Planner(Terms):
-    tables: Mapping[str, Stream] = field(default_factory=dict)
-    ways: Mapping[str, Promise] = field(default_factory=dict)
-    scanned: dict[str, Scan] = field(default_factory=dict)
-
+class _Planner(Tables):
     def query(self, tree: exp.Expr) -> Node:
         match tree:
             case exp.Subquery():
@@ -124,77 +107,31 @@ class _Planner(Terms):
         raise fail(tree, "expected a query: SELECT .. FROM ..", self.text)
 
     def _of_all(self, tree: exp.Expr, node: Node) -> Node:
-        """What follows a union, or a query in parentheses, is about all of its rows."""
+        """ORDER BY and LIMIT after a union, or a query in parentheses, apply to all of its rows."""
         if (limit := tree.args.get("limit")) is not None:
             raise fail(limit, "LIMIT over a union or a query in parentheses is not supported", self.text)
         order = tree.args.get("order")
         if order is None:
             return node
-        unqualified(tree, set(), node.schema, self.text)
+        Scope([None], [node.schema], self.text).resolve(tree)
         columns = [(c, exp.column(c)) for c in visible(node.schema)]
         return ordered(node, tuple(self.ordered(o, node, columns) for o in order.expressions), self.text)
 
-    # -- FROM ----------------------------------------------------------------------------------------------------
     def _from(self, select: exp.Select) -> tuple[Node, WindowClause | None]:
+        """The rows of FROM, and the window over them; the names in the SELECT are resolved."""
         found = select.args.get("from_")
         if found is None:
-            raise fail(select, f"the query has no FROM; there are the tables: {listing(self.tables)}", self.text)
-        tree = found.this
-        trees = [tree, *(tree.args.get(UNIONED) or [])]
-        clauses = [c for t in trees if (c := t.args.get(CLAUSE)) is not None]
-        members = [self._table(t) for t in trees]
-        with self.at(tree):
-            return united(members), clauses[-1] if clauses else None
-
-    def _table(self, tree: exp.Expr, way: PunctuatedBy | None = None) -> Node:
-        """``way``: what is said after the parentheses around a table is about each table inside."""
-        own = tree.args.get(PUNCTUATED)
-        if own is not None and way is not None:
-            raise fail(way, f"PUNCTUATED BY is given twice, here and for what is inside: {own.this.name}()", self.text)
-        return renamed(tree, self._rows(tree, own or way), self.text)
-
-    def _rows(self, tree: exp.Expr, way: PunctuatedBy | None) -> Node:
-        if isinstance(tree, (exp.Subquery, exp.Paren)):
-            if isinstance(tree.this, (exp.Table, exp.Paren)):  # tables in parentheses, as in FROM (a UNION b)
-                inside = [tree.this, *(tree.this.args.get(UNIONED) or [])]
-                if clauses := [c for t in inside if (c := t.args.get(CLAUSE)) is not None]:
-                    raise fail(clauses[0], "the window of tables in parentheses stands after them", self.text)
-                return united([self._table(t, way) for t in inside])
-            if way is not None:
-                raise fail(way, f"{RESULTS} a query progress as its sources do: say it there", self.text)
-            return self.query(tree.this)
-        if not isinstance(tree, exp.Table) or not isinstance(tree.this, exp.Identifier):
-            raise fail(tree, "expected a table or a query after FROM", self.text)
-        name = ".".join(p.name for p in tree.parts)
-        if name not in self.tables:
-            alike = [t for t in self.tables if t.lower() == name.lower()]
-            if len(alike) != 1:
-                place = exp.Tuple(expressions=[p.copy() for p in tree.parts])
-                raise fail(place, f"unknown table {name!r}; there are: {listing(self.tables)}", self.text)
-            name = alike[0]
-        node = self.tables[name].node
-        return self._punctuated(tree, node, way) if isinstance(node, Scan) or way is not None else node
-
-    def _punctuated(self, tree: exp.Expr, node: Node, way: PunctuatedBy | None) -> Node:
-        if not isinstance(node, Scan):
-            assert way is not None
-            raise fail(
-                way,
-                f"{RESULTS} a query, as {tree.name!r} is, progress as its sources do: say it there, "
-                "wr.stream(.., punctuation=..)",
-                self.text,
-            )
-        scan = node if way is None else declared(node, way, self.ways, self.text)
-        if self.scanned.setdefault(scan.name, scan).source != scan.source:
-            raise fail(
-                way or tree, f"{scan.name!r} is in the query twice: it makes promises in one way only", self.text
-            )
-        return scan
+            raise fail(select, f"the query has no FROM; available tables: {listing(self.tables)}", self.text)
+        node = self.united(found.this)
+        if joins := select.args.get("joins"):
+            trees = found.this, joins[0].this
+            return JoinedTables(self, select, trees, (node, self.united(joins[0].this))).plan(), None
+        Scope([name_of(found.this)], [node.schema], self.text).resolve(select)
+        return node, clause_of(found.this)
 
     # -- SELECT --------------------------------------------------------------------------------------------------
     def _select(self, select: exp.Select) -> Node:
         node, table_clause = self._from(select)
-        unqualified(select, names(select.args["from_"].this), node.schema, self.text)
         items = [i for i in select.expressions if not isinstance(i, WindowClause)]
         own = [i for i in select.expressions if isinstance(i, WindowClause)]
         if own and table_clause is not None:
@@ -210,7 +147,7 @@ class _Planner(Terms):
             return Grouped(self, select, items, clause, node).plan()
 
     def _groups_by_progress(self, select: exp.Select, node: Node) -> bool:
-        """GROUP BY the progressing attribute closes by itself: each value is a window of length one."""
+        """GROUP BY the progressing attribute needs no window clause: each value is a window of length one."""
         group = select.args.get("group")
         aliases = {i.alias: i.this for i in select.expressions if isinstance(i, exp.Alias)}
         for tree in group.expressions if group is not None and node.progress is not None else ():
@@ -223,11 +160,11 @@ class _Planner(Terms):
 
     def _plain(self, select: exp.Select, items: list[exp.Expr], node: Node) -> Node:
         grouping = [t for p in ("group", "having") if (t := select.args.get(p)) is not None]
-        endless = "a stream without one has no end to order or to wait for"
+        endless = "a stream without one has no end"
         parts = (
             ("limit", "LIMIT", endless),
             (EMIT, "EMIT EARLY", endless),
-            ("hint", "a hint", "it says how that runs"),
+            ("hint", "a hint", "hints are about how windows run"),
         )
         for part, name, why in parts:
             if (tree := select.args.get(part)) is not None:
@@ -236,7 +173,7 @@ class _Planner(Terms):
             if isinstance(tree, (exp.Group, exp.Having)) or self.aggregates(tree):
                 raise fail(
                     tree,
-                    "an aggregate over a stream needs a window, or it would never end: add [RANGE .., SLIDE .., "
+                    "an aggregate over a stream needs a window, or it would never finish: add [RANGE .., SLIDE .., "
                     f"WA {node.progress}] after the table",
                     self.text,
                 )

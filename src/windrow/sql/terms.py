@@ -1,4 +1,4 @@
-"""What all parts of a SELECT share: names resolved against a stream, calls of aggregates told from the others."""
+"""What all parts of a SELECT share: names resolved against a stream, and aggregate calls recognized."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ DISTINCT |= {"collect_list": "collect_set", "collect_set": "collect_set"}
 
 
 def descending(term: exp.Expr, text: str) -> bool:
-    """Whether a term of ORDER BY is; NULLs are where SQL has them by default."""
+    """Whether a term of ORDER BY is descending. NULLs must be where Spark SQL puts them by default."""
     down = bool(term.args.get("desc"))
     if bool(term.args.get("nulls_first")) == down:
-        raise fail(term, "NULLs come first, and last with DESC: another place for them has no operator", text)
+        raise fail(term, "NULLs come first, and last with DESC: another order of NULLs is not supported", text)
     return down
 
 
@@ -62,7 +62,7 @@ class Terms:
 
     @contextmanager
     def at(self, tree: exp.Expr) -> Iterator[None]:
-        """Whatever is refused inside without a place in the text is underlined here."""
+        """Underline this tree in every error raised inside that has no place in the text yet."""
         try:
             yield
         except (QueryError, PlanError) as error:
@@ -74,7 +74,7 @@ class Terms:
     def distinct(self, select: exp.Select, node: Node) -> Node:
         asked = select.args.get("distinct")
         if asked is not None and asked.args.get("on"):
-            raise fail(asked, "DISTINCT ON has no operator: group, or order with a limit inside a window", self.text)
+            raise fail(asked, "DISTINCT ON is not supported: use GROUP BY, or ORDER BY with LIMIT", self.text)
         return node if asked is None else distinct(node)
 
     def ordered(self, term: exp.Expr, node: Node, columns: Sequence[tuple[str, exp.Expr]]) -> tuple[exp.Expr, bool]:
@@ -98,7 +98,7 @@ class Terms:
         trees = [exp.column(i.name) if isinstance(i, exp.Identifier) else i for i in star.args.get("except_") or ()]
         for tree, item in zip(trees, star.args.get("except_") or (), strict=True):
             if not isinstance(tree, exp.Column):
-                raise fail(item, "EXCEPT takes names of columns", self.text)
+                raise fail(item, "EXCEPT takes column names", self.text)
             tree.this.meta.update(item.meta)
         left_out = {self.resolved(t, node).name for t in trees}
         return [(c, exp.column(c)) for c in visible(node.schema) if c not in left_out]
@@ -116,7 +116,7 @@ class Terms:
         return isinstance(tree, exp.AggFunc) or self.function_name(tree) is not None
 
     def function_name(self, tree: exp.Expr) -> str | None:
-        """Our name of an aggregate call; sqlglot has no class for some, such as mean(x)."""
+        """The name of an aggregate call as Windrow has it; sqlglot has no class for some, such as mean(x)."""
         if isinstance(tree, exp.Anonymous):
             name = {"std": "stddev"}.get(tree.name.lower(), tree.name.lower())
             if name in self.users:
@@ -130,7 +130,7 @@ class Terms:
 
 
 def column_like(name: str, like: exp.Expr) -> exp.Column:
-    """A column that stands where ``like`` stood, so that errors still underline the text."""
+    """A column in the place of ``like``, so that errors still underline the text."""
     column = exp.column(name)
     places = [n.meta for n in like.walk() if "start" in n.meta]
     if places:

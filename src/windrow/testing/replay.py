@@ -20,13 +20,13 @@ from windrow.logical.nodes import (
     Top,
     WindowAggregate,
 )
-from windrow.operators.progress.admit import Admit
 from windrow.operators.rows.retract import RETRACTED
-from windrow.spec.names import PROGRESS, STATUS, VERSION, WINDOW_END, WINDOW_START
+from windrow.spec.names import STATUS, VERSION, WINDOW_END, WINDOW_START
 from windrow.spec.time import physical
 from windrow.testing.accounting import accounted, countable
 from windrow.testing.mismatch import Mismatch
 from windrow.testing.oracle import oracle
+from windrow.testing.oracle.admission import progress_values
 
 
 def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -> None:
@@ -46,9 +46,8 @@ def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -
         run = LocalRun(plan)
         released: list[pl.DataFrame] = []
         waiting = {
-            leaf.source.name: _batches(leaf.source, query.sources[leaf.source.name].data, leaf.by_rows, rng)
-            for leaf in plan.leaves()
-            if isinstance(leaf.source, Scan)
+            read.scan.name: _batches(read.scan, query.sources[read.scan.name].data, read.by_rows, rng)
+            for read in plan.reads()
         }
         while any(waiting.values()):
             name = rng.choice(sorted(n for n, batches in waiting.items() if batches))
@@ -95,10 +94,7 @@ def _batches(scan: Scan, frame: pl.DataFrame, by_rows: bool, rng: random.Random)
             _arrival({r: n for r, n in enumerate(numbers) if n is not None}, frame, scan.source.row_slack, rng)
         ]
     elif scan.source.slack is not None:
-        admit = Admit(scan.progress, scan.schema[scan.progress], scan.source.parse)
-        times = admit.on_batch(0, frame.with_row_index("@row"))[0]
-        assert isinstance(times, pl.DataFrame)
-        frame = frame[_arrival(dict(times.select("@row", PROGRESS).rows()), frame, scan.source.slack, rng)]
+        frame = frame[_arrival(progress_values(scan, frame), frame, scan.source.slack, rng)]
     batches, start = [], 0
     most = rng.choice([1, 3, 10, 1000])
     while start < frame.height:

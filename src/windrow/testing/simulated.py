@@ -30,9 +30,10 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql.types import StructType
 
 from windrow.api.stream import Stream
+from windrow.hosts.counters import NAMES
 from windrow.hosts.spark import shard as shards_of
 from windrow.hosts.spark.compile import LATE_ROWS, RESULTS
-from windrow.hosts.spark.exchange import COUNTERS, METRICS
+from windrow.hosts.spark.exchange import METRICS, Kind
 from windrow.hosts.spark.native import applies
 from windrow.hosts.spark.schema import to_spark as spark_schema
 from windrow.hosts.spark.session import SHUFFLE_PARTITIONS, STATE_STORE
@@ -77,7 +78,8 @@ class SimulatedSpark:
         with _without_jvm():
             frame = query.to_spark(with_late=applies(query.plan(), {n: s.data for n, s in query.sources.items()}))
         found = Run(self).rows(frame)
-        return (_column(found, RESULTS) if set(found.columns) == {RESULTS, LATE_ROWS} else found).cast(query.schema)  # type: ignore[arg-type]
+        both = {RESULTS, LATE_ROWS} <= set(found.columns)
+        return (_column(found, RESULTS) if both else found).cast(query.schema)  # type: ignore[arg-type]
 
 
 @dataclass
@@ -114,7 +116,7 @@ class Running:
         found = run.rows(self.frame)
         if commit:
             self.checkpoint.stores = drafts
-        if set(found.columns) != {RESULTS, LATE_ROWS}:
+        if not {RESULTS, LATE_ROWS} <= set(found.columns):
             return MicroBatch(found, pl.DataFrame(), run.counts)
         return MicroBatch(_column(found, RESULTS), _column(found, LATE_ROWS), run.counts)
 
@@ -307,9 +309,9 @@ class Observed(Frame):
         found = self.inputs[0].partitions(run, first)
         for part in found:
             for batch in part:
-                for row in batch.select(["kind", "value"]).to_pylist():
-                    for name, kind in COUNTERS.items():
-                        run.counts[name] += row["value"] if row["kind"] == kind else 0
+                for row in batch.select(["kind", "port", "value"]).to_pylist():
+                    if row["kind"] == Kind.COUNT:
+                        run.counts[NAMES[row["port"]]] += row["value"]
         return found
 
 
@@ -321,7 +323,7 @@ class Run:
     spark: SimulatedSpark
     given: Mapping[Source, Rows] = field(default_factory=dict)
     stores: Mapping[Stateful, StateStore] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTERS, 0))
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NAMES, 0))
 
     def rows(self, frame: Frame) -> pl.DataFrame:
         """All rows of a DataFrame."""

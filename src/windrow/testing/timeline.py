@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
+from sqlglot import exp
 
 from windrow.api.stream import Stream
 from windrow.errors import QueryError
-from windrow.logical.expressions import translate
-from windrow.logical.nodes import (
-    Filter,
-    Node,
-    Project,
-    Top,
-    WindowAggregate,
-)
+from windrow.logical.nodes import Filter, Node, Project, Top, WindowAggregate
 from windrow.spec.names import WINDOW_END, WINDOW_START
 from windrow.testing.oracle import oracle
 from windrow.testing.replay import latest
@@ -66,10 +61,9 @@ def _window(node: Node) -> WindowAggregate:
 
 def _rows(node: WindowAggregate, given: Stream, keys: list[str]) -> pl.DataFrame:
     """The place of each row on the line, and its keys."""
-    schema = node.input.schema
-    columns = [translate(e, schema).alias(n) for n, e in node.keys]
     number = node.input.arrival[-1] if node.by_rows else node.attribute
-    placed = oracle(given).select(*columns, pl.col(number).cast(pl.Int64).alias(AT)).drop_nulls(AT)
+    columns = (*node.keys, (AT, exp.cast(exp.column(number), "BIGINT")))
+    placed = oracle(replace(given, node=Project(node.input, columns))).drop_nulls(AT)
     if isinstance(node.window, Partitioned):
         placed = placed.sort(AT).with_columns(pl.int_range(pl.len()).over(list(node.parts)).alias(AT))
     return placed.select(*keys, AT)

@@ -30,7 +30,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import yaml
 
-from windrow.api.stream import Stream, stream
+from windrow.api.sources import stream
+from windrow.api.stream import Stream
 from windrow.errors import DataError, WindrowError
 from windrow.hosts.local import LocalRun
 from windrow.hosts.spark.compile import late_rows, results, sets_aside

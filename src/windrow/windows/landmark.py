@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.windows.tuples import UNBOUNDED, Bools, Ints, Tuple, near, positive
+from windrow.windows.tuples import UNBOUNDED, Bools, Ints, Tuple, near, positive, released_by
 from windrow.windows.window_type import WindowType
 
 
@@ -53,3 +53,17 @@ class Landmark(WindowType):
     def extent_mask(self, w: int, a: Ints) -> Bools:
         """Which of the values belong to window ``w``."""
         return np.asarray(a < self.end(w))
+
+    # -- which rows are late -------------------------------------------------------------------------------------
+    def numbers_array(self, a: Ints) -> tuple[Ints, Ints]:
+        return self.wids_array(a)
+
+    def released_array(self, promise: Ints) -> Ints:
+        return released_by(promise, self.origin, self.slide)
+
+    def bounds_array(self, number: Ints) -> tuple[Ints | None, Ints]:
+        ends = self.origin + (number + 1) * self.slide
+        return None, ends
+
+    def missed_array(self, first: Ints, last: Ints) -> Ints:
+        return last - first

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from windrow.windows.sliding import Sliding
-from windrow.windows.tuples import Ints, Tuple, positive
+from windrow.windows.tuples import ByValue, Ints, Tuple, positive
 from windrow.windows.window_type import WindowType
 
 
@@ -28,7 +28,7 @@ def rank_array(row_num: Ints, codes: Ints) -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
-class Partitioned(WindowType):
+class Partitioned(ByValue, WindowType):
     """Window (w, p) is the sliding window w over the ranks of p's tuples by ``row_num`` (Eq. 5.4 to 5.6).
 
     >>> rows = [Tuple(0, 0, "x"), Tuple(0, 1, "y"), Tuple(0, 2, "x")]
@@ -77,3 +77,10 @@ class Partitioned(WindowType):
     def wids_array(self, row_num: Ints, codes: Ints) -> tuple[Ints, Ints]:
         """First and one-past-last window number of each tuple inside its partition."""
         return self.over_rank.wids_array(rank_array(row_num, codes))
+
+    # -- which rows are late: a row below a promise has lost its rank, whatever windows it would be in ---------------
+    def numbers_array(self, a: Ints) -> tuple[Ints, Ints]:
+        return a, a + 1
+
+    def bounds_array(self, number: Ints) -> tuple[Ints, Ints]:
+        return number, number + 1

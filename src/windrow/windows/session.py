@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.windows.tuples import Ints, Tuple, positive
+from windrow.windows.tuples import ByValue, Ints, Tuple, positive
 from windrow.windows.window_type import WindowType
 
 
 @dataclass(frozen=True, slots=True)
-class Session(WindowType):
+class Session(ByValue, WindowType):
     """Session (key, first a) is ``[first a, last a + gap)``; a distance of exactly ``gap`` starts a new one.
 
     >>> rows = [Tuple(0), Tuple(4), Tuple(9)]
@@ -59,6 +59,13 @@ class Session(WindowType):
         starts = np.empty(len(a), np.int64)
         starts[order] = sorted_a[np.flatnonzero(new)][np.cumsum(new) - 1] if len(a) else sorted_a
         return starts
+
+    # -- which rows are late: a row below a promise can reach into a session that is released ------------------------
+    def numbers_array(self, a: Ints) -> tuple[Ints, Ints]:
+        return a, a + 1
+
+    def bounds_array(self, number: Ints) -> tuple[Ints, Ints]:
+        return number, number + self.gap
 
 
 def _key(w: Hashable) -> Hashable:

@@ -8,12 +8,12 @@ from typing import Literal
 
 import numpy as np
 
-from windrow.windows.tuples import Bools, Ints, Tuple, positive
+from windrow.windows.tuples import Bools, ByValue, Ints, Tuple, positive
 from windrow.windows.window_type import WindowType
 
 
 @dataclass(frozen=True, slots=True)
-class SlideByTuple(WindowType):
+class SlideByTuple(ByValue, WindowType):
     """Window w, the ``a`` of an n-th tuple, holds the tuples with ``w - range < a <= w`` (Eq. 5.10 to 5.18).
 
     ``by="row_num"`` counts tuples by arrival, ``by="rank"`` by (a, row_num). The n-th tuples are those whose
@@ -67,3 +67,10 @@ class SlideByTuple(WindowType):
     def extent_mask(self, w: int, a: Ints) -> Bools:
         """Which of the values belong to window ``w``."""
         return np.asarray((a > w - self.range) & (a <= w))
+
+    # -- which rows are late: the number of a window is its end ----------------------------------------------------
+    def numbers_array(self, a: Ints) -> tuple[Ints, Ints]:
+        return a, a + self.range
+
+    def bounds_array(self, number: Ints) -> tuple[Ints, Ints]:
+        return number - self.range, number

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.windows.tuples import Bools, Ints, Tuple, near, positive
+from windrow.windows.tuples import Bools, Ints, Tuple, near, positive, released_by
 from windrow.windows.window_type import WindowType
 
 
@@ -81,3 +81,17 @@ class Sliding(WindowType):
     def closed_below(self, promise: int) -> int:
         """Every window with a smaller id is complete once all later tuples have ``a >= promise``."""
         return (promise - self.origin) // self.slide
+
+    # -- which rows are late -------------------------------------------------------------------------------------
+    def numbers_array(self, a: Ints) -> tuple[Ints, Ints]:
+        return self.wids_array(a)
+
+    def released_array(self, promise: Ints) -> Ints:
+        return released_by(promise, self.origin, self.slide)
+
+    def bounds_array(self, number: Ints) -> tuple[Ints, Ints]:
+        ends = self.origin + (number + 1) * self.slide
+        return ends - self.range, ends
+
+    def missed_array(self, first: Ints, last: Ints) -> Ints:
+        return last - first

@@ -6,7 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.errors import CheckpointError
-from windrow.hosts.spark.exchange import _murmur3, decode, encode, hashes, shard_ids, split
+from windrow.hosts.spark.exchange import _murmur3, decode, encode, shard_ids
+from windrow.operators.kernels.key_hash import hashes
+from windrow.planner.partition import ByKeys
 
 KEYS = {
     "text": ["", "a", "10.0.0.1", "exactly8", "nine-char", "ünï", "x" * 100, None],
@@ -44,7 +46,7 @@ def test_a_hash_depends_on_the_value_alone_not_on_its_neighbours(values):
 
 def test_split_keeps_every_row_and_every_group_in_one_shard():
     frame = pl.DataFrame({"k": [f"host{i % 50}" for i in range(1000)], "x": range(1000)})
-    parts = dict(split(frame, ["k"], 4))
+    parts = dict(ByKeys(("k",)).split(frame, 4))
     assert sorted(x for part in parts.values() for x in part["x"]) == list(range(1000))
     owners = [set(part["k"]) for part in parts.values()]
     assert sum(map(len, owners)) == 50

@@ -71,9 +71,9 @@ def test_damage_in_a_column_that_the_query_does_not_need_does_no_harm(tmp_path):
     query = wr.read_parquet(tmp_path, progress="n").window(range=3000).agg(k=wr.count("k"))
     assert query.collect().rows() == [(0, 3000, 2400)]  # in process, too
     assert query.bad_rows().height == 0
-    steps = query.plan().leaves()[0].steps[:1]
+    steps = query.plan().reads()[0].steps[:1]
     job = _BadRowsOfFiles(
-        _BadRows(steps, "s", pa.schema([("n", pa.int64()), ("reason", pa.string())])), None, ("n", "k")
+        _BadRows(steps, 0, "s", pa.schema([("n", pa.int64()), ("reason", pa.string())])), None, ("n", "k")
     )
     found = job.run(Task(0, files.listed()), query.sources["stream"].data)
     assert sum(batch.num_rows for batch in found) == 0

@@ -79,7 +79,7 @@ def test_new_files_are_read_once_over_restarts_and_bad_ones_are_set_aside(spark,
     assert [
         f"{name} is {what}" in r
         for (name, what), r in zip(
-            (("foreign.parquet", "foreign"), ("old.parquet", "too old"), ("spoiled.parquet", "torn")),
+            (("foreign.parquet", "does not fit"), ("old.parquet", "too old"), ("spoiled.parquet", "damaged")),
             reasons,
             strict=True,
         )

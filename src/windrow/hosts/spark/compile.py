@@ -5,39 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pyarrow as pa
 
 from windrow.errors import PlanError
-from windrow.hosts.spark.exchange import (
-    ARROW,
-    COLUMNS,
-    COUNTERS,
-    LATE,
-    METRICS,
-    RESULT,
-    decode,
-    record_batch,
-    shard_ids,
-)
+from windrow.hosts.counters import Counter
+from windrow.hosts.spark.exchange import COLUMNS, METRICS, Kind, decode
 from windrow.hosts.spark.files import MapFiles, load
-from windrow.hosts.spark.map_side import MapSide, Route
+from windrow.hosts.spark.fragment import Fragment
+from windrow.hosts.spark.map_side import MapSide, Taken
 from windrow.hosts.spark.native import native
+from windrow.hosts.spark.placed import placed_stages
+from windrow.hosts.spark.runner import BatchShards, StreamingShards
 from windrow.hosts.spark.schema import to_spark as spark_schema
 from windrow.hosts.spark.session import prepare, session, shard_count
-from windrow.hosts.spark.shard import Fragment, ShardProcessor
-from windrow.logical.explain import text
 from windrow.logical.nodes import Scan
-from windrow.planner import Pipeline, Plan, Stage, Step
+from windrow.planner import Plan
 from windrow.sources.files import Files
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 WAYS = "ordered, slack, rows, partitions, markers, heartbeats, estimated, function"
-RESULTS, LATE_ROWS = "result", "late"  # the struct columns of a DataFrame with both
+RESULTS, LATE_ROWS, BAD_ROWS = "result", "late", "bad"  # the struct columns of a DataFrame with all of them
+BAD_SCHEMA = {"source": pl.String(), "reason": pl.String(), "row": pl.String()}
 
 
 def to_spark(
@@ -99,11 +92,19 @@ def late_rows(both: DataFrame) -> DataFrame:
     return both.where(f"{LATE_ROWS} IS NOT NULL").select(f"{LATE_ROWS}.*")
 
 
+def bad_rows(both: DataFrame) -> DataFrame:
+    """The bad rows that shards found, of a DataFrame made by ``to_spark(with_late=True)``: where, why, the row as JSON.
+
+    Those that are bad as they come from their source are in ``Stream.bad_rows``.
+    """
+    return both.where(f"{BAD_ROWS} IS NOT NULL").select(f"{BAD_ROWS}.*")
+
+
 def check_sources(plan: Plan, sources: Mapping[str, DataFrame | Files]) -> None:
     """Refuse a query of which nothing would ever come out."""
-    for leaf, scan in zip(plan.leaves(), plan.scans(), strict=True):
-        if not leaf.by_rows:
-            check_progress(scan, is_streaming(sources[scan.name]))
+    for read in plan.reads():
+        if not read.by_rows and read.attribute == read.scan.progress:
+            check_progress(read.scan, is_streaming(sources[read.scan.name]))
 
 
 def sets_aside(plan: Plan) -> bool:
@@ -136,101 +137,58 @@ class _Compiler:
     limit: int | None = None
 
     def result(self) -> DataFrame:
-        blobs = self._union([self._fragment(p, Route()) for p in self.plan.outputs])
         spark_types, arrow_types = spark_schema(self.plan.schema)
-        return self._observed(blobs).mapInArrow(Decoder(arrow_types), spark_types)
+        return self._observed(self._rows()).mapInArrow(Decoder(arrow_types), spark_types)
 
     def both(self) -> DataFrame:
         from pyspark.sql.pandas.types import to_arrow_schema
         from pyspark.sql.types import StructType
 
-        blobs = self._union([self._fragment(p, Route()) for p in self.plan.outputs])
         types = StructType().add(RESULTS, spark_schema(self.plan.schema)[0])
         types = types.add(LATE_ROWS, spark_schema(self.plan.late_schema())[0])
-        decoder = BothDecoder(to_arrow_schema(types, timezone="UTC"))
-        return self._observed(blobs).mapInArrow(decoder, types)
+        types = types.add(BAD_ROWS, spark_schema(BAD_SCHEMA)[0])
+        decoder = SideDecoder(to_arrow_schema(types, timezone="UTC"))
+        return self._observed(self._rows()).mapInArrow(decoder, types)
 
-    def _union(self, frames: list[DataFrame]) -> DataFrame:
-        return reduce(lambda a, b: a.unionAll(b), frames)
+    def _rows(self) -> DataFrame:
+        """The exchange rows that come out of the last level. Whatever is for a later level passes through the others:
+        a stateful operator that two of them read would run twice.
+        """
+        placed = placed_stages(self.plan, self.shards, self.streaming)
+        rows = reduce(lambda a, b: a.unionAll(b), [self._source(name, reads) for name, reads in placed.reads.items()])
+        runner = StreamingShards(self.plan) if self.streaming else BatchShards()
+        for stages in placed.levels:
+            rows = runner.rows(rows, Fragment(tuple(hosted for _, hosted in stages), placed.ids, self.limit), stages)
+        return rows
 
-    def _fragment(self, pipeline: Pipeline, route: Route) -> DataFrame:
-        """Exchange rows of a pipeline's output, for the shards of ``route``."""
-        if isinstance(pipeline.source, Stage):
-            return self._stage(pipeline.source, pipeline, route)
-        source = self.sources[pipeline.source.name]
-        needed = self.plan.read_from(pipeline.source)
-        map_side = MapSide([step.split() for step in pipeline.steps], route, ends=not self.streaming)
+    def _source(self, name: str, reads: Sequence[Taken]) -> DataFrame:
+        """The exchange rows of a source, which is read once."""
+        source = self.sources[name]
+        [scan] = [scan for scan in self.plan.scans() if scan.name == name]
+        needed = self.plan.read_from(scan)
+        map_side = MapSide(reads, ends=not self.streaming)
         if isinstance(source, Files):
             return load(self.spark, source, MapFiles(map_side, tuple(needed)))
         quoted = ["`" + c.replace("`", "``") + "`" for c in needed]
         return source.select(*quoted).mapInArrow(map_side, COLUMNS)
 
-    def _stage(self, stage: Stage, after: Pipeline, route: Route) -> DataFrame:
-        ids = tuple(shard_ids(self.shards))
-        frames, port = [], 0
-        judges: dict[int, tuple[Step, ...]] = {}
-        audited = []
-        for pipeline in stage.inputs:
-            if self.streaming and (judging := pipeline.judging()):
-                judges[port] = judging
-            if isinstance(pipeline.source, Scan) and pipeline.source.source.marker is not None and not pipeline.by_rows:
-                audited.append(port)
-            frames.append(self._fragment(pipeline, Route(stage.keys, ids, port, stage.named)))
-            port += len(ids) if isinstance(pipeline.source, Stage) else 1
-        upstream = ids if route.shards else ()
-        steps, made = (*stage.steps, *after.steps), (tuple(judges.items()), tuple(audited))
-        fragment = Fragment(port, steps, route, upstream, self.limit, *made, stage.meeting, bool(stage.named))
-        exchanged = self._union(frames)
-        if not self.streaming:
-            return exchanged.repartition(self.shards, "shard").mapInArrow(BatchShards(fragment), COLUMNS)
-        processor = ShardProcessor(fragment, self._identity(stage))
-        return exchanged.groupBy("shard").transformWithState(processor, COLUMNS, "Append", "None")
-
-    def _identity(self, stage: Stage) -> dict[str, Any]:
-        """What a checkpoint belongs to: restoring anything else must fail, and say what differs."""
-        sources = {s.name: {c: str(s.schema[c]) for c in self.plan.needed()[s.name]} for s in self.plan.scans()}
-        return {
-            "query": text(self.plan.logical),
-            "algorithm": stage.algorithm,
-            "shards": self.shards,
-            "source columns": sources,
-            "result columns": {c: str(t) for c, t in self.plan.schema.items()},
-        }
-
-    def _observed(self, blobs: DataFrame) -> DataFrame:
+    def _observed(self, rows: DataFrame) -> DataFrame:
         from pyspark.sql import functions as f
 
-        counts = [
-            f.sum(f.when(f.col("kind") == kind, f.col("value")).otherwise(0)).alias(name)
-            for name, kind in COUNTERS.items()
-        ]
-        return blobs.observe(METRICS, *counts)
+        def count(counter: Counter) -> Column:
+            mine = (f.col("kind") == int(Kind.COUNT)) & (f.col("port") == counter.number)
+            return f.sum(f.when(mine, f.col("value")).otherwise(0)).alias(counter.label)
+
+        return rows.observe(METRICS, *(count(counter) for counter in Counter))
 
 
-class BatchShards:
-    """The shards of one partition of a finite input: everything, then the end of the stream."""
-
-    def __init__(self, fragment: Fragment) -> None:
-        self.fragment = fragment
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        by_shard: dict[int, list[Any]] = {}
-        for batch in batches:
-            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                by_shard.setdefault(row[0], []).append(row)
-        for shard, rows in by_shard.items():
-            for out in self.fragment.run(self.fragment.graph(), shard, rows, ended=True):
-                yield record_batch([out])
-        yield pa.RecordBatch.from_pylist([], schema=ARROW)
-
-
-def decoded(batches: Iterator[pa.RecordBatch], kinds: tuple[int, ...]) -> Iterator[tuple[int, pl.DataFrame]]:
+def decoded(batches: Iterator[pa.RecordBatch], kinds: tuple[Kind, ...]) -> Iterator[tuple[Kind, pl.DataFrame]]:
     """The frames of some kinds of exchange rows."""
     for batch in batches:
         blobs = batch.column("blob")
         for i, kind in enumerate(batch.column("kind").to_pylist()):
             if kind in kinds:
-                yield kind, decode(blobs[i].as_py(), "a result")
+                yield Kind(kind), decode(blobs[i].as_py(), "a result")
 
 
 class Decoder:
@@ -240,20 +198,21 @@ class Decoder:
         self.schema = schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _kind, frame in decoded(batches, (RESULT,)):
+        for _kind, frame in decoded(batches, (Kind.RESULT,)):
             yield from frame.to_arrow().cast(self.schema).to_batches()
         yield pa.RecordBatch.from_pylist([], schema=self.schema)
 
 
-class BothDecoder:
-    """Result and late blobs to rows with one struct column each."""
+class SideDecoder:
+    """Blobs of results, late rows and bad rows to rows with one struct column each."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for kind, frame in decoded(batches, (RESULT, LATE)):
-            yield self._rows(frame, RESULTS if kind == RESULT else LATE_ROWS)
+        columns = {Kind.RESULT: RESULTS, Kind.LATE: LATE_ROWS, Kind.BAD: BAD_ROWS}
+        for kind, frame in decoded(batches, tuple(columns)):
+            yield self._rows(frame, columns[kind])
         yield pa.RecordBatch.from_pylist([], schema=self.schema)
 
     def _rows(self, frame: pl.DataFrame, column: str) -> pa.RecordBatch:

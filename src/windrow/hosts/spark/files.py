@@ -20,8 +20,10 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from windrow.hosts.spark.exchange import COLUMNS, FILES_BAD, Row, record_batch
-from windrow.hosts.spark.map_side import MapSide, Outbox
+from windrow.hosts.counters import Counter
+from windrow.hosts.spark.exchange import COLUMNS, Row, record_batch
+from windrow.hosts.spark.map_side import MapSide
+from windrow.hosts.spark.outbox import Outboxes
 from windrow.sources.files import DAY, File, Files, Unreadable, short
 from windrow.sources.position import Position, seconds, spread
 
@@ -66,7 +68,7 @@ def readable(files: Files, file: File, columns: Sequence[str], also: Sequence[st
         except StopIteration:
             return
         except Unreadable as error:
-            raise TornError(f"{file.path} is torn: {short(error)}") from error
+            raise TornError(f"{file.path} is damaged: {short(error)}") from error
         yield frame
 
 
@@ -79,28 +81,22 @@ class MapFiles:
     schema: str = COLUMNS
 
     def run(self, task: Task, files: Files) -> Iterator[pa.RecordBatch]:
-        outbox = Outbox(self.map_side.route, task.number)
-        for _file, reason in task.aside:
-            yield record_batch([bad_file(outbox, reason)])
+        outboxes = self.map_side.outboxes(task.number)
+        outboxes.sender.counts[Counter.FILES_BAD] += len(task.aside)
         for file in task.files:
-            attempt = copy.deepcopy(outbox)
+            attempt = copy.deepcopy(outboxes)
             try:
                 rows = [row for part in self._rows(files, file, attempt) for row in part]
-            except TornError as error:
-                rows = [bad_file(outbox, str(error))]
-            else:
-                outbox = attempt
+            except TornError:
+                outboxes.sender.counts[Counter.FILES_BAD] += 1
+                continue
+            outboxes = attempt
             if rows:
                 yield record_batch(rows)
-        yield record_batch(self.map_side.last(outbox))
+        yield record_batch(outboxes.last())
 
-    def _rows(self, files: Files, file: File, outbox: Outbox) -> Iterator[list[Row]]:
-        return self.map_side.run(readable(files, file, self.columns), outbox)
-
-
-def bad_file(outbox: Outbox, reason: str) -> Row:
-    """The exchange row that reports a file."""
-    return outbox.passed(FILES_BAD, 1, reason.encode())
+    def _rows(self, files: Files, file: File, outboxes: Outboxes) -> Iterator[list[Row]]:
+        return self.map_side.run(readable(files, file, self.columns), outboxes)
 
 
 # -- Spark's interface -------------------------------------------------------------------------------------------------

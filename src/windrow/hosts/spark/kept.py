@@ -8,11 +8,14 @@ before the query starts, through Hadoop, which reaches every place where Spark c
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import CheckpointError
+from windrow.hosts.spark.place import local
+from windrow.sources.files import Files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,27 +26,41 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Kept:
-    """What the checkpoint folder of a query knows about it; ``query`` is its text."""
+    """What the checkpoint folder of a query knows about it; ``query`` is its text.
 
-    spark: SparkSession
+    Without a session a local folder can still be read, but not written.
+    """
+
+    spark: SparkSession | None
     checkpoint: str
     query: str
 
     def choices(self) -> dict[str, str]:
         """The algorithm of each aggregation; nothing before the first start, or if another query has written it."""
-        path = self._path(FILE)
-        system = self._system(path)
-        if not system.exists(path):
+        content = self._read()
+        if content is None:
             return {}
-        stream = system.open(path)
         try:
-            given = json.loads(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+            given = json.loads(content)
             return dict(given["algorithms"]) if given["query"] == self.query else {}
         except (ValueError, KeyError, TypeError):
             raise CheckpointError(
                 f"{self.checkpoint}/{FILE} is torn or foreign: restore the checkpoint from a copy, or start with a new "
                 "checkpoint folder"
             ) from None
+
+    def _read(self) -> str | None:
+        """The file as it is; None if there is none."""
+        if self.spark is None:
+            file = Path(local(self.checkpoint)) / FILE
+            return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else None
+        path = self._path(FILE)
+        system = self._system(path)
+        if not system.exists(path):
+            return None
+        stream = system.open(path)
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
         finally:
             stream.close()
 
@@ -67,10 +84,23 @@ class Kept:
 
     @property
     def _jvm(self) -> Any:
+        assert self.spark is not None
         return self.spark.sparkContext._jvm
 
     def _path(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(f"{self.checkpoint}/{name}")
 
     def _system(self, path: Any) -> Any:
+        assert self.spark is not None
         return path.getFileSystem(self.spark.sparkContext._jsc.hadoopConfiguration())
+
+
+def session_for(checkpoint: str, sources: Sequence[Any], start: bool) -> SparkSession | None:
+    """The session through which a checkpoint is reached. Unless one is to ``start``, a local folder needs none."""
+    from pyspark.sql import SparkSession
+
+    from windrow.hosts.spark.compile import session_of
+
+    frames = any(not isinstance(s, Files) for s in sources)
+    needed = start or frames or "://" in local(checkpoint) or SparkSession.getActiveSession() is not None
+    return session_of(sources) if needed else None

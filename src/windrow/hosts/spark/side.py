@@ -11,14 +11,14 @@ import polars as pl
 import pyarrow as pa
 
 from windrow.graph import Graph
+from windrow.hosts.counters import NAMES
 from windrow.hosts.spark.compile import session_of
-from windrow.hosts.spark.exchange import COUNTERS, METRICS
+from windrow.hosts.spark.exchange import METRICS
 from windrow.hosts.spark.files import Task, TornError, load, readable
 from windrow.hosts.spark.map_side import together
 from windrow.hosts.spark.schema import to_spark as spark_schema
-from windrow.logical.nodes import Scan
 from windrow.operators.operator import Side
-from windrow.planner import Pipeline, Plan, Step, add_steps
+from windrow.planner import Pipeline, Plan, Read, Step, add_steps
 from windrow.sources.files import File, Files
 from windrow.spec.names import REASON
 
@@ -40,32 +40,47 @@ def bad_rows(plan: Plan, sources: Mapping[str, DataFrame | Files]) -> DataFrame:
     spark = session_of(list(sources.values()))
     rows = reduce(
         lambda a, b: a.unionByName(b, allowMissingColumns=True),
-        [_of_leaf(plan, leaf, sources, spark) for leaf in plan.leaves()],
+        [_of_pipeline(plan, pipeline, first, sources, spark) for pipeline, first in _finding(plan)],
     )
     bad = {"rows_bad": f.count("*"), "rows_out": f.count("*")}
-    return rows.observe(METRICS, *(bad.get(name, f.sum(f.lit(0))).alias(name) for name in COUNTERS))
+    return rows.observe(METRICS, *(bad.get(name, f.sum(f.lit(0))).alias(name) for name in NAMES))
 
 
-def _of_leaf(plan: Plan, leaf: Pipeline, sources: Mapping[str, DataFrame | Files], spark: SparkSession) -> DataFrame:
+def _finding(plan: Plan) -> list[tuple[Pipeline, int]]:
+    """The pipelines that rows can be found bad in, each with its first step that looks: a source is admitted once."""
+    found: dict[Read, list[tuple[Pipeline, int]]] = {}
+    for pipeline in plan.pipelines():
+        if isinstance(pipeline.source, Read):
+            others = found.setdefault(pipeline.source, [])
+            if not others or any(step.name in FINDING for step in pipeline.steps):
+                others.append((pipeline, len(pipeline.source.steps) if others else 0))
+    return [each for pipelines in found.values() for each in pipelines]
+
+
+def _of_pipeline(
+    plan: Plan, pipeline: Pipeline, first: int, sources: Mapping[str, DataFrame | Files], spark: SparkSession
+) -> DataFrame:
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StringType, StructType
 
-    assert isinstance(leaf.source, Scan)
-    source = sources[leaf.source.name]
+    assert isinstance(pipeline.source, Read)
+    scan, steps = pipeline.source.scan, pipeline.whole
+    source = sources[scan.name]
     given = spark_schema(source.schema)[0] if isinstance(source, Files) else source.schema
     schema = StructType([*given.fields]).add(REASON, StringType()).add("source", StringType())
-    last = max(at for at, step in enumerate(leaf.steps) if step.name in FINDING)
-    rows = _BadRows(leaf.steps[: last + 1], leaf.source.name, to_arrow_schema(schema, timezone="UTC"))
+    last = max(at for at, step in enumerate(steps) if step.name in FINDING)
+    rows = _BadRows(steps[: last + 1], first, scan.name, to_arrow_schema(schema, timezone="UTC"))
     if isinstance(source, Files):
-        return load(spark, source, _BadRowsOfFiles(rows, schema, tuple(plan.read_from(leaf.source))))
+        return load(spark, source, _BadRowsOfFiles(rows, schema, tuple(plan.read_from(scan))))
     return source.mapInArrow(rows, schema)
 
 
 class _BadRows:
     """The steps of a pipeline as far as rows can be found bad."""
 
-    def __init__(self, steps: tuple[Step, ...], name: str, schema: pa.Schema) -> None:
+    def __init__(self, steps: tuple[Step, ...], first: int, name: str, schema: pa.Schema) -> None:
         self.steps = steps
+        self.first = first  # what the steps before it find, another pipeline tells
         self.name = name
         self.schema = schema
 
@@ -77,8 +92,8 @@ class _BadRows:
         graph = Graph()
         add_steps(graph, self.steps, None)
         for frame in frames:
-            for item in graph.on_batch(0, frame):
-                if isinstance(item, Side) and item.kind == "bad":
+            for node, item in graph.feed(0, frame):
+                if isinstance(item, Side) and item.kind == "bad" and node >= self.first:
                     yield from self.batches(item.rows)
 
     def batches(self, rows: pl.DataFrame) -> list[pa.RecordBatch]:

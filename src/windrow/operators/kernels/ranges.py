@@ -178,3 +178,14 @@ def _block(part: Part, partials: pl.DataFrame, low: Ints, high: Ints) -> pl.Data
     gathered = partials.select(part.columns)[at].with_columns(pl.Series("@query", query))
     combined = gathered.group_by("@query").agg(part.combine()).sort("@query")
     return part.finish(combined, False)
+
+
+def spread(first: Ints, last: Ints) -> tuple[Ints, Ints]:
+    """Every value of the ranges [first, last), and the number of the range that it is from.
+
+    >>> [part.tolist() for part in spread(np.array([3, 9]), np.array([5, 10]))]
+    [[3, 4, 9], [0, 0, 1]]
+    """
+    count = np.maximum(last - first, 0)
+    source = np.repeat(np.arange(len(count)), count)
+    return np.repeat(first, count) + np.arange(len(source)) - np.repeat(np.cumsum(count) - count, count), source

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from windrow.operators.operator import Item, Rolling
+from windrow.operators.operator import Item, OnlyNews, Stateless
 from windrow.progress import START, Punctuation
 from windrow.spec.batches import Batch
 from windrow.spec.names import PROGRESS
 from windrow.spec.time import shown, wall_clock, wall_promise
 
 
-class WallClock(Rolling):
+class WallClock(OnlyNews, Stateless):
     """Replaces the progress value by what the clock of a time zone shows.
 
     >>> rows = pl.DataFrame({"@t": [0]})

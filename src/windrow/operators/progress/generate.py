@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.operators.operator import Item, Side, Stateless
+from windrow.operators.operator import Forwarding, Item, Side
 from windrow.operators.progress.meld import promises_frame, promises_of
 from windrow.operators.progress.punctuate import Punctuate, ignored
 from windrow.progress import Promises, Punctuation
@@ -10,7 +10,7 @@ from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.rules import Rule
 
 
-class Judge(Stateless):
+class Judge(Forwarding):
     """Takes evidence and gives promises. All judges that get the same evidence give the same promises."""
 
     def __init__(self, rule: Rule) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from windrow.operators.operator import Item, Rolling
+from windrow.operators.operator import Forwarding, Item, OnlyNews
 from windrow.progress import END, START, Punctuation
 from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.names import PROGRESS
 
 
-class LastInstant(Rolling):
+class LastInstant(OnlyNews, Forwarding):
     """``@t`` becomes ``end - lead``, and so do promises, which windows make about their ends. ``lead`` is 1 where the
     end is the first value that is not in the window. Rolling up in steps then equals doing it at once.
 
@@ -37,7 +37,7 @@ class LastInstant(Rolling):
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         if promise.value == END and promise.group is None:
-            reached = max(self.greatest, self.given.low)
+            reached = max(self.greatest, self.sent.low)
             return self.news(Punctuation(END, reached=reached if reached > START else None))
         return self.news(promise.mapped(lambda value: value - self.lead))
 
@@ -50,3 +50,6 @@ class LastInstant(Rolling):
 
     def restore(self, state: State) -> None:
         self.greatest = self._saved = int(state["reached"]["value"][0]) if "reached" in state else START
+
+    def state_bytes(self) -> int:
+        return 0

@@ -9,8 +9,8 @@ from collections.abc import Hashable, Iterable
 import polars as pl
 
 from windrow.errors import InternalError
-from windrow.operators.operator import Item
-from windrow.progress import START, Combined, Promises, Punctuation
+from windrow.operators.operator import Item, Wait
+from windrow.progress import END, START, Combined, Promises, Punctuation
 from windrow.spec.batches import Batch, Changes, State
 
 
@@ -37,14 +37,15 @@ class Meld:
     def on_flush(self) -> list[Item]:
         return []
 
-    def wake_at(self) -> int | None:
-        """No promise makes it emit rows: it holds none."""
-        return None
-
-    def waits_for(self) -> list[int]:
-        """The inputs that hold the union back."""
-        low = min(p.low for p in self.combined.inputs)
-        return [port for port, p in enumerate(self.combined.inputs) if p.low == low]
+    def waits_for(self) -> list[Wait]:
+        """A promise of each input that holds the union back: those that have promised least."""
+        inputs = self.combined.inputs
+        low = min(promises.low for promises in inputs)
+        if low == END or len(inputs) == 1:  # one input alone holds nobody back
+            return []
+        ahead = sum((p.low > low) + len(p.groups) for p in inputs)
+        slowest = [port for port, p in enumerate(inputs) if p.low == low]
+        return [Wait(port, low + 1, low, "promises", ahead, self.state_bytes()) for port in slowest]
 
     def snapshot(self) -> State:
         return {"promises": promises_frame([(-1, self.combined.given), *enumerate(self.combined.inputs)])}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from windrow.operators.operator import Stateless
+from windrow.operators.operator import Forwarding
 from windrow.operators.progress.meld import promises_frame, promises_of
 from windrow.progress import Promises, Punctuation
 from windrow.spec.batches import Changes, State
 
 
-class Promised(Stateless):
+class Promised(Forwarding):
     """What was promised so far, for everyone and by group, over restarts."""
 
     def __init__(self) -> None:

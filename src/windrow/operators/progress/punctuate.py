@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from windrow.operators.operator import Item, Side, Stateless
+from windrow.operators.operator import Forwarding, Item, Side
 from windrow.operators.progress.audit import marks_frame
 from windrow.operators.progress.meld import group_text, promises_frame, promises_of
 from windrow.progress import END, START, Promises, Punctuation, ended
@@ -28,7 +28,7 @@ def said(promise: Punctuation, counted: int) -> list[Side]:
     return [Side("marks", 0, marks_frame({about: list(rest)}))] if rest else []
 
 
-class Punctuate(Stateless):
+class Punctuate(Forwarding):
     """After each batch, promises ``max(@t) - slack`` if that is more than before. ``slack=0`` is an ordered stream.
 
     ``distinct``: no two rows have the same value, so that the greatest itself is past, too. ``sourced``: each source
@@ -95,3 +95,6 @@ class Punctuate(Stateless):
         self.promises = promises_of(told).get(0, Promises()) if told is not None else Promises()
         self.greatest = int(state["reached"]["value"][0]) if "reached" in state else START
         self._saved = True
+
+    def state_bytes(self) -> int:
+        return 0

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from windrow.errors import ResultError
-from windrow.operators.operator import Item, Rolling, Side
+from windrow.operators.operator import Item, OnlyNews, Side, Stateless
 from windrow.operators.progress.admit import NULL_PROGRESS
 from windrow.progress import END, START, Punctuation
 from windrow.spec.batches import Batch
@@ -22,7 +22,7 @@ from windrow.spec.time import (
 )
 
 
-class Retime(Rolling):
+class Retime(OnlyNews, Stateless):
     """``@t`` becomes the value of ``expression``, of type ``becomes``; a promise becomes what that is for it, the
     strongest one that is true: a row with the promised value may still come.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from windrow.operators.operator import Item, Rolling
+from windrow.operators.operator import Item, OnlyNews, Stateless
 from windrow.progress import Punctuation
 from windrow.spec.batches import Batch
 from windrow.spec.names import PROGRESS
 
 
-class Shift(Rolling):
+class Shift(OnlyNews, Stateless):
     """For a query that names a column which is ahead of the progress value, as the end of a window is.
 
     >>> rows, = Shift(1).on_batch(0, pl.DataFrame({"@t": [9]}))

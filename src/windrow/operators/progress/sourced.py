@@ -19,8 +19,12 @@ def below(rows: Batch, promises: Promises) -> pl.Series:
     >>> below(pl.DataFrame({"@t": [4, 6, 6], "@source": ["q", "q", "p"]}), promises).to_list()
     [True, False, True]
     """
-    by = {SOURCE: rows.schema[SOURCE]} if SOURCE in rows.columns else {}
-    return rows[PROGRESS] < promised(rows, promises, by)
+    return rows[PROGRESS] < promised_by_source(rows, promises)
+
+
+def promised_by_source(rows: Batch, promises: Promises) -> pl.Series:
+    """What is promised for each row, about everyone or about its source partition."""
+    return promised(rows, promises, {SOURCE: rows.schema[SOURCE]} if SOURCE in rows.columns else {})
 
 
 def promised(rows: Batch, promises: Promises, by: Mapping[str, pl.DataType]) -> pl.Series:
@@ -29,6 +33,6 @@ def promised(rows: Batch, promises: Promises, by: Mapping[str, pl.DataType]) -> 
         return pl.repeat(promises.low, rows.height, dtype=pl.Int64, eager=True)
     groups = [group if isinstance(group, tuple) else (group,) for group in promises.groups]
     named = pl.DataFrame(groups, schema=dict(by), orient="row", strict=False)
-    told = named.with_columns(pl.Series("@told", list(promises.groups.values()), pl.Int64))
-    found = matched(rows.select(*by), told, list(by), "left")["@told"]
+    known = named.with_columns(pl.Series("@promised", list(promises.groups.values()), pl.Int64))
+    found = matched(rows.select(*by), known, list(by), "left")["@promised"]
     return found.fill_null(START).clip(lower_bound=promises.low)

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from windrow.errors import ResultError
-from windrow.operators.operator import Item, Rolling, Side
+from windrow.operators.operator import Item, OnlyNews, Side, Stateless
 from windrow.operators.progress.retime import transformed
 from windrow.progress import Punctuation
 from windrow.spec.batches import Batch
@@ -15,7 +15,7 @@ from windrow.spec.names import PROGRESS, REASON
 from windrow.spec.time import out_of_range, physical, within
 
 
-class Apply(Rolling):
+class Apply(OnlyNews, Stateless):
     """A row for which the function fails is bad, with the reason; the others go on.
 
     ``progress``: the type of the input's progressing attribute where the new column takes its place; promises are

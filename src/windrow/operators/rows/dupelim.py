@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from windrow.operators.operator import Item, Stateless
-from windrow.operators.rows.punctual import TIMES, Punctual
+from windrow.operators.operator import Item, Stateless, Wait
+from windrow.operators.state.held import Held
+from windrow.operators.state.late import TIMES, on_time
+from windrow.operators.state.runs import Runs
 from windrow.progress import END, Punctuation
 from windrow.spec.batches import Batch, State
 from windrow.spec.names import PROGRESS
@@ -31,10 +33,10 @@ class Unique(Stateless):
         return [batch.group_by(*self.columns, maintain_order=True).agg(rest, times).select(*batch.columns, TIMES)]
 
 
-class DupElim(Punctual):
+class DupElim(Held):
     """Order-agnostic (Li 8.2): rows pass at once. A row that equals another has the same progress value, so what a
-    promise has passed can be forgotten; a row below it is late, as nothing tells any more whether it was there. Of
-    rows that Unique has put together each is late.
+    promise has passed can be forgotten; a row below it is late, as nothing shows any more whether it was there. Rows
+    that Unique has put together are counted one by one when they are late.
 
     >>> once = DupElim(["@t", "x"])
     >>> [once.on_batch(0, pl.DataFrame({"@t": [1, 1], "x": x}))[0].height for x in ([7, 7], [7, 8])]
@@ -42,11 +44,13 @@ class DupElim(Punctual):
     """
 
     def __init__(self, columns: Sequence[str], late: str = "drop") -> None:
-        super().__init__(late)
+        super().__init__(runs := Runs())
+        self.runs = runs
         self.columns = tuple(columns)
+        self.late = late
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        rows, sides = self.in_time(batch)
+        rows, sides = on_time(batch, self.promised, self.late)
         rows = rows.drop(TIMES, strict=False)
         if not rows.height:
             return [rows, *sides]
@@ -65,9 +69,9 @@ class DupElim(Punctual):
         self.runs.take(promise.value)
         return [promise]
 
-    def wake_at(self) -> int | None:
+    def waits_for(self) -> list[Wait]:
         first = self.runs.first()
-        return None if first is None else min(END, first + 1)
+        return self.waiting(0, None if first is None else min(END, first + 1), self.promised, self.runs.height)
 
     def restore(self, state: State) -> None:
         super().restore(state)

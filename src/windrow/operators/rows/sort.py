@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windrow.operators.operator import Item
+from windrow.operators.operator import Item, Wait
 from windrow.operators.progress.meld import promises_frame, promises_of
-from windrow.operators.rows.punctual import Punctual
+from windrow.operators.state.held import Held
+from windrow.operators.state.late import on_time
+from windrow.operators.state.runs import Runs
 from windrow.progress import END, Combined, Punctuation
 from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.names import PROGRESS
 
 
-class Sort(Punctual):
+class Sort(Held):
     """BSort (Li 8.1): holds rows until the promise has reached them, and then puts them out in order.
 
     ``order``: columns that order rows with the same progress value, descending or not. With them a row waits until the
@@ -28,13 +30,15 @@ class Sort(Punctual):
     """
 
     def __init__(self, order: Sequence[str] = (), descending: Sequence[bool] = (), late: str = "drop") -> None:
-        super().__init__(late)
+        super().__init__(runs := Runs())
+        self.runs = runs
+        self.late = late
         self.order = tuple(order)
         self.descending = tuple(descending)
         self.reach = 0 if order else 1  # how far beyond the promise rows can go
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        rows, sides = self.in_time(batch)
+        rows, sides = on_time(batch, self.promised, self.late)
         self.runs.push(rows)
         # Rows of the promised value itself need not wait for the next promise.
         return [*self._due(), *sides] if self.reach else sides
@@ -54,7 +58,11 @@ class Sort(Punctual):
         nulls = [False, *self.descending]  # first, and last with DESC
         return [rows.sort(PROGRESS, *self.order, descending=nulls, nulls_last=nulls, maintain_order=True)]
 
-    def wake_at(self) -> int | None:
+    def waits_for(self) -> list[Wait]:
+        return self.waiting(0, self._needed(), self.promised, self.runs.height)
+
+    def _needed(self) -> int | None:
+        """The smallest promise that lets a row go."""
         first = self.runs.first()
         return None if first is None else first + 1 - self.reach
 
@@ -82,32 +90,33 @@ class Merge(Sort):
         super().__init__(order, descending, late)
         self.inputs = inputs
         self.combined = Combined(inputs)
-        self._told = False
+        self._changed = False
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         if promise.group is not None:
             return []
-        self._told |= promise.value > self.combined.inputs[port].low
+        self._changed |= promise.value > self.combined.inputs[port].low
         return [x for p in self.combined.give(port, promise) for x in super(Merge, self).on_punctuation(0, p)]
 
-    def waits_for(self) -> list[int]:
-        """The inputs that hold the union back."""
-        low = min(p.low for p in self.combined.inputs)
-        return [port for port, p in enumerate(self.combined.inputs) if p.low == low]
+    def waits_for(self) -> list[Wait]:
+        """A promise of each input that holds the first row back."""
+        needed, inputs = self._needed(), self.combined.inputs
+        behind = [port for port, p in enumerate(inputs) if needed is not None and p.low < needed]
+        return [w for port in behind for w in self.waiting(port, needed, inputs[port].low, self.runs.height)]
 
     def snapshot(self) -> State:
         return {**super().snapshot(), "inputs": promises_frame(enumerate(self.combined.inputs))}
 
     def changes(self) -> Changes:
-        told, self._told = self._told, False
-        return {**super().changes(), **({"inputs": promises_frame(enumerate(self.combined.inputs))} if told else {})}
+        changed, self._changed = self._changed, False
+        return {**super().changes(), **({"inputs": promises_frame(enumerate(self.combined.inputs))} if changed else {})}
 
     def restore(self, state: State) -> None:
         rest = dict(state)
-        told = rest.pop("inputs", None)
+        saved = rest.pop("inputs", None)
         super().restore(rest)
         self.combined = Combined(self.inputs)
-        for port, promises in (promises_of(told) if told is not None else {}).items():
+        for port, promises in (promises_of(saved) if saved is not None else {}).items():
             self.combined.inputs[port] = promises
         self.combined.given.give(Punctuation(self.promised))
-        self._told = False
+        self._changed = False

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from windrow.operators.operator import Item
+from windrow.operators.operator import Item, Wait
 from windrow.operators.state.chunks import Chunks
-from windrow.operators.windows.released import WINDOW_END, WINDOW_START
-from windrow.progress import END, START, Punctuation
-from windrow.spec.batches import Batch, Changes, State
-from windrow.spec.names import CHUNK, PROGRESS
+from windrow.operators.state.held import Held
+from windrow.progress import END, Punctuation
+from windrow.spec.batches import Batch
+from windrow.spec.names import CHUNK, PROGRESS, WINDOW_END, WINDOW_START
 
 
-class Top:
+class Top(Held):
     """Holds at most ``limit`` rows per open window. Rows that the order calls equal are ordered by their other columns,
     so that the order of arrival does not show.
 
@@ -25,12 +25,11 @@ class Top:
     """
 
     def __init__(self, order: Sequence[str], descending: Sequence[bool], limit: int) -> None:
+        super().__init__(chunks := Chunks(self._first))
+        self.chunks = chunks
         self.order = tuple(order)
         self.descending = tuple(descending)
         self.limit = limit
-        self.promised = START
-        self._saved = START
-        self.chunks = Chunks(self._first)
 
     def _first(self, frame: Batch) -> Batch:
         rest = [c for c, t in frame.schema.items() if c not in self.order and not t.is_nested() and t != pl.Object]
@@ -56,28 +55,6 @@ class Top:
         self.chunks.free_below(limit)
         return [self._first(pl.concat(frames)), promise] if frames else [promise]
 
-    def on_flush(self) -> list[Item]:
-        return []
-
-    def wake_at(self) -> int | None:
+    def waits_for(self) -> list[Wait]:
         first = self.chunks.first()
-        return None if first is None else first + 1
-
-    def snapshot(self) -> State:
-        return {"promised": pl.DataFrame({"value": [self.promised]}), **self.chunks.snapshot()}
-
-    def changes(self) -> Changes:
-        found = self.chunks.changes()
-        if self.promised != self._saved:
-            found["promised"] = pl.DataFrame({"value": [self.promised]})
-            self._saved = self.promised
-        return found
-
-    def restore(self, state: State) -> None:
-        chunks = dict(state)
-        promised = chunks.pop("promised", None)
-        self.promised = self._saved = START if promised is None else int(promised["value"][0])
-        self.chunks.restore(chunks)
-
-    def state_bytes(self) -> int:
-        return self.chunks.state_bytes()
+        return self.waiting(0, None if first is None else first + 1, self.promised, self.chunks.height())

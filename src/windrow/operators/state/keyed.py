@@ -1,11 +1,14 @@
-"""Joins on keys: NULL equals NULL, NaN equals NaN and -0.0 equals 0.0, however few rows there are."""
+"""Keys: joins on them and numbers for them. NULL equals NULL, NaN equals NaN and -0.0 equals 0.0, always."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Literal, TypeVar
 
+import numpy as np
 import polars as pl
+
+from windrow.spec.batches import Batch
 
 SAME = "@same"
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
@@ -30,3 +33,30 @@ def matched(left: Frame, right: Frame, on: Sequence[str], how: Literal["inner", 
         right.with_columns(same), on=[*on, SAME], how=how, nulls_equal=True, maintain_order="left"
     )
     return both.drop(SAME)
+
+
+def banded(left: pl.DataFrame, right: pl.DataFrame, time: str, other: str, low: int, high: int) -> pl.DataFrame:
+    """Pairs of a left and a right row with ``low <= other - time <= high``, whatever else they are.
+
+    >>> banded(pl.DataFrame({"t": [1, 9]}), pl.DataFrame({"u": [3, 4]}), "t", "u", 0, 2).rows()
+    [(1, 3)]
+    """
+    lowest, highest = pl.col(time) + low, pl.col(time) + high
+    bounds = left.with_columns(lowest.alias("@lowest"), highest.alias("@highest"))
+    found = bounds.join_where(right, pl.col(other) >= pl.col("@lowest"), pl.col(other) <= pl.col("@highest"))
+    return found.drop("@lowest", "@highest")
+
+
+def numbered(frame: Batch, keys: Sequence[str], name: str = "@group") -> Batch:
+    """A number per distinct value of some columns, NULL among them, in the order in which they first appear.
+
+    >>> numbered(pl.DataFrame({"k": ["b", None, "b"]}), ["k"])["@group"].to_list()
+    [0, 1, 0]
+    """
+    if not keys:
+        return frame.with_columns(pl.lit(0, pl.UInt32).alias(name))
+    # Not by a join: Polars finds no partner for NaN in a frame of one row.
+    rows = frame.select(keys).with_row_index("@row")
+    alike = rows.select(pl.col("@row").min().over(*keys)).to_series().to_numpy()  # the first row with the same values
+    number = np.cumsum(alike == np.arange(len(alike))) - 1
+    return frame.with_columns(pl.Series(name, number[alike], dtype=pl.UInt32))

@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 
 from windrow.aggregates import Partials
-from windrow.operators.kernels.ranges import windows_of
+from windrow.operators.kernels.ranges import spread, windows_of
 from windrow.operators.state.chunks import CHUNKS_PER_WINDOW, Chunks
 from windrow.operators.state.keyed import matched
+from windrow.operators.state.limits import clipped
 from windrow.operators.windows.bucket import FIRST, LAST
-from windrow.operators.windows.released import clipped, spread
 from windrow.progress import END
 from windrow.spec.batches import Batch
 from windrow.spec.names import CHUNK, INPUT, PROGRESS, WID, N

@@ -57,6 +57,13 @@ class Runs:
         self._shrink()
         return found[0] if len(found) == 1 else pl.concat(found).sort(PROGRESS, maintain_order=True)
 
+    def free(self, limit: int) -> None:
+        """Forget the rows below ``limit``."""
+        counts = [_below(run, limit) for run in self.runs]
+        if any(counts):
+            self.runs = [run[count:] for run, count in zip(self.runs, counts, strict=True)]
+            self._shrink()
+
     def between(self, least: int, greatest: int) -> list[Batch]:
         """The rows of each run from ``least`` to ``greatest``."""
         parts = (run[_below(run, least) : _below(run, greatest + 1)] for run in self.runs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from windrow.aggregates.user import locating
 from windrow.operators.operator import Item
 from windrow.operators.state.rowbuffer import (
     RECOUNT,
@@ -15,10 +16,11 @@ from windrow.operators.state.rowbuffer import (
     volumes,
 )
 from windrow.operators.windows.paned import Paned
-from windrow.operators.windows.released import locating
+from windrow.operators.windows.windowing import Windowing
 from windrow.progress import START
 from windrow.spec.batches import Batch
 from windrow.spec.names import CHUNK, PANE, PROGRESS, N
+from windrow.windows import Sliding
 
 UNCOUNTED = "uncounted"
 
@@ -30,14 +32,16 @@ class AdaptPaned(Paned):
     to estimate.
     """
 
-    def lay_out(self) -> None:
-        super().lay_out()
+    holds = "rows and partials"
+
+    def __init__(self, windowing: Windowing[Sliding]) -> None:
+        super().__init__(windowing)
         self.rows = RowBuffer(self.window, self.keys, self.aggregates)
         self.stores["rows/"] = self.rows.chunks
         self.remember(**{UNCOUNTED: START})
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        kept, side = self.rows_on_time(batch)
+        kept, side = self.on_time(batch)
         if kept.height:
             kept = self._tagged(kept)
             dense, sparse = split(kept, self._partials_near(kept), [PANE, *self.keys])
@@ -80,7 +84,7 @@ class AdaptPaned(Paned):
 
     def _panes(self, first: int, end: int) -> list[Batch]:
         frames = super()._panes(first, end)
-        held = self.rows.between(self._first_pane(first) * self.pane_length(), end * self.pane_length())
+        held = self.rows.between(self.grid.first_pane(first) * self.pane_length(), end * self.pane_length())
         if held is not None and held.height:
             with locating(self.place):
                 frames.append(self.aggregates.lift(self._tagged(held), [PANE, *self.keys]))
@@ -90,7 +94,10 @@ class AdaptPaned(Paned):
         super()._free()
         self.rows.free(self.closed)
 
-    def wake_at(self) -> int | None:
-        waits = [self.waits_until(wid) for wid in self.rows.waiting(self.closed)]
-        panes = super().wake_at()
-        return min(waits if panes is None else [*waits, panes], default=None)
+    def next_promise(self) -> int | None:
+        ends = [self.end_of(wid) for wid in self.rows.waiting(self.closed)]
+        panes = super().next_promise()
+        return min(ends if panes is None else [*ends, panes], default=None)
+
+    def held(self) -> int:
+        return super().held() + self.rows.height

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
 from windrow.aggregates import ROWS, Partials
 from windrow.aggregates.parts import Fold
+from windrow.aggregates.user import locating
 from windrow.operators.kernels.ranges import windows_of
 from windrow.operators.operator import Item
 from windrow.operators.state.chunks import Chunks
 from windrow.operators.state.keyed import matched
 from windrow.operators.state.rowbuffer import RowBuffer, among, partial_bytes
 from windrow.operators.windows.bucket import FIRST, LAST
-from windrow.operators.windows.released import locating
 from windrow.operators.windows.watch import Watch
 from windrow.operators.windows.wid import Wid
+from windrow.operators.windows.windowing import Windowing
 from windrow.progress import END, START, Punctuation
 from windrow.spec.batches import Batch
 from windrow.spec.names import CHUNK, INPUT, PROGRESS, WID, N
-from windrow.spec.options import PLAIN, Options
 from windrow.windows import Sliding
 
 EAGER = "@eager"  # of a partial: whether new rows of its group are aggregated at once; if not, it is in transition
@@ -41,21 +41,12 @@ class AdaptWid(Wid):
     and stay until they are released, merged with what its rows give for the same window (a group in transition).
     """
 
-    def __init__(
-        self,
-        window: Sliding,
-        keys: Sequence[str],
-        aggregates: Partials,
-        dtype: pl.DataType,
-        options: Options = PLAIN,
-        inputs: int = 1,
-    ) -> None:
-        self.watch = Watch(inputs, window.range)
-        flagged = Partials(aggregates.aggregates, [Fold(EAGER, pl.len() > 0, "max", False, pl.Boolean())])
-        super().__init__(window, keys, flagged, dtype, options)
+    holds = "rows and partials"
 
-    def lay_out(self) -> None:
-        super().lay_out()
+    def __init__(self, windowing: Windowing[Sliding], inputs: int = 1) -> None:
+        flags = [Fold(EAGER, pl.len() > 0, "max", False, pl.Boolean())]
+        super().__init__(replace(windowing, aggregates=Partials(windowing.aggregates.aggregates, flags)))
+        self.watch = Watch(inputs, self.window.range)
         self.rows = RowBuffer(self.window, self.keys, self.aggregates)
         self.starts = Chunks(lambda frame: frame.group_by(WID).agg(pl.col(LOW).min()))
         self.stores |= {"rows/": self.rows.chunks, "starts/": self.starts}
@@ -64,7 +55,7 @@ class AdaptWid(Wid):
     # -- rows ----------------------------------------------------------------------------------------------------
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         """Rows wait in the buffer, whatever their groups, and are looked at with many others: so a row costs least."""
-        kept, side = self.rows_on_time(batch)
+        kept, side = self.on_time(batch)
         if kept.height:
             self.watch.note(self.marks, kept)
             self._begin(kept)
@@ -194,10 +185,7 @@ class AdaptWid(Wid):
                 self.chunks.replace(chunk, frame if len(stack) == 1 else self.chunks.combine(frame))
 
     # -- promises ------------------------------------------------------------------------------------------------
-    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        before = self.closed
-        if not self.advance(promise):
-            return []
+    def release(self, before: int, promise: Punctuation) -> list[Item]:
         released = self._released(before)
         if self.closed != END:
             self._completed(before)
@@ -205,11 +193,11 @@ class AdaptWid(Wid):
         self.chunks.free_below(self.closed // self.width)
         self.rows.free(self.closed)
         if not released.height:
-            return [self.promise()]
+            return []
         if self.closed != END:
             self._to_lazy(released)
         windows = self.whole(released).sort(WID)
-        return [self.results(windows), self.promise()] if windows.height else [self.promise()]
+        return [self.results(windows)] if windows.height else []
 
     def _released(self, before: int) -> Batch:
         """The windows that are complete, from partials and from rows, merged where a group has both."""
@@ -231,8 +219,11 @@ class AdaptWid(Wid):
             if complete.height:
                 self.marks[WED] = self.watch.high(self.marks) - int(complete[LOW][-1])
 
-    def wake_at(self) -> int | None:
+    def next_promise(self) -> int | None:
         """By the windows that have begun; and a slice of rows can be freed when no window is released."""
         freeing = self.rows.freeing()
-        waits = [self.waits_for(self.starts, self.width), None if freeing is None else self.waits_until(freeing)]
-        return min((w for w in waits if w is not None), default=None)
+        ends = [self.first_end(self.starts, self.width), None if freeing is None else self.end_of(freeing)]
+        return min((end for end in ends if end is not None), default=None)
+
+    def held(self) -> int:
+        return super().held() + self.rows.height

@@ -8,14 +8,14 @@ import polars as pl
 from windrow.aggregates import ROWS
 from windrow.aggregates.objects import ObjectPart
 from windrow.aggregates.parts import NumberPart, Part
-from windrow.operators.kernels.ranges import merged
+from windrow.aggregates.user import locating
+from windrow.operators.kernels.ranges import merged, spread
 from windrow.operators.kernels.segments import pairs, picked
-from windrow.operators.windows.released import locating, spread
-from windrow.operators.windows.row_windows import (
+from windrow.operators.windows.by_tuple import (
     BEYOND,
     GROUP,
     PART,
-    RowWindows,
+    ByTupleAggregate,
     counted,
     placed,
     shifted,
@@ -29,7 +29,7 @@ OWN, OWN_NTH = "@own", "@own_nth"  # of the rows at the bin's own instant; none:
 NEW = "@new"
 
 
-class Bins(RowWindows):
+class Bins(ByTupleAggregate):
     """Figure 6-7, a batch at a time: a bin b holds the merge of the entries in (b - RANGE, b] that have come so far.
 
     An entry at t opens the start bin t, in which a window may end, and the end bin t + RANGE, the first that is
@@ -83,7 +83,7 @@ class Bins(RowWindows):
             if kept is None or not kept[0].equals(frame):
                 self.chunks.replace(number, frame)
 
-    def release(self, before: int, limit: int) -> list[Batch]:
+    def windows_between(self, before: int, limit: int) -> list[Batch]:
         last = limit // self.window.range
         frames = self.chunks.below(last + 1)
         if not frames:
@@ -122,7 +122,7 @@ class Bins(RowWindows):
         names = states.select(self.keys)
         return self.results(names, states.drop(self.keys), ids[PROGRESS].to_numpy()[wid])
 
-    def wake_at(self) -> int | None:
+    def next_promise(self) -> int | None:
         """Just after the first bin that no promise has covered: there the bin before it goes, if not a result out."""
         ids = [frame[PROGRESS].filter(frame[PROGRESS] >= self.closed).min() for frame in self.chunks.below(BEYOND)]
         found = [int(each) + 1 for each in ids if each is not None]  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from windrow.operators.operator import Item, Rolling
+from windrow.operators.operator import Item, OnlyNews, Stateless
 from windrow.progress import Punctuation
 from windrow.spec.batches import Batch
 from windrow.spec.names import PROGRESS
@@ -18,7 +18,7 @@ def on_window_ids(window: Sliding, promise: Punctuation) -> Punctuation:
     return promise.mapped(window.closed_below)
 
 
-class Bucket(Rolling):
+class Bucket(OnlyNews, Stateless):
     """All knowledge of the window's shape is here; the aggregation after it sees only ids.
 
     >>> Bucket(Sliding(10, 5)).on_batch(0, pl.DataFrame({"@t": [12]}))[0].select("@first", "@last").rows()

@@ -3,13 +3,15 @@ its rows when it closes."""
 
 from __future__ import annotations
 
+from windrow.aggregates.user import locating
 from windrow.operators.operator import Item
 from windrow.operators.state.rowbuffer import RowBuffer
-from windrow.operators.windows.released import locating
 from windrow.operators.windows.sliding import SlidingAggregate
+from windrow.operators.windows.windowing import Windowing
 from windrow.progress import Punctuation
 from windrow.spec.batches import Batch
 from windrow.spec.names import WID
+from windrow.windows import Sliding
 
 
 class Buffering(SlidingAggregate):
@@ -18,28 +20,27 @@ class Buffering(SlidingAggregate):
     """
 
     chunk_by = WID
+    holds = "rows"
 
-    def lay_out(self) -> None:
+    def __init__(self, windowing: Windowing[Sliding]) -> None:
+        super().__init__(windowing)
         self.rows = RowBuffer(self.window, self.keys, self.aggregates)
         self.chunks = self.rows.chunks
         self.stores[""] = self.chunks
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        kept, side = self.rows_on_time(batch)
+        kept, side = self.on_time(batch)
         self.rows.add(kept)
         return side
 
-    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        before = self.closed
-        if not self.advance(promise):
-            return []
+    def release(self, before: int, promise: Punctuation) -> list[Item]:
         items: list[Item] = []
         with locating(self.place):
             for states in self.rows.states(before, self.closed):
                 windows = self.whole(states).sort(WID)
                 items += [self.results(windows)] if windows.height else []
         self.rows.free(self.closed)
-        return [*items, self.promise()]
+        return items
 
-    def wake_at(self) -> int | None:
-        return min((self.waits_until(wid) for wid in self.rows.waiting(self.closed)), default=None)
+    def next_promise(self) -> int | None:
+        return min((self.end_of(wid) for wid in self.rows.waiting(self.closed)), default=None)

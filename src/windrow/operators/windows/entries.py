@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from windrow.operators.windows.released import LIMIT
+from windrow.operators.state.limits import LIMIT
 from windrow.spec.flush import Flush
 from windrow.windows.tuples import Ints
 

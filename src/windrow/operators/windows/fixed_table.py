@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
@@ -11,16 +11,16 @@ from windrow.aggregates import Partials
 from windrow.aggregates.parts import Fold, Moments, Part
 from windrow.errors import CheckpointError, ResultError
 from windrow.operators.kernels.key_words import MOST_KEYS, KeyWords, encodable
-from windrow.operators.operator import Item
+from windrow.operators.operator import Item, Wait
+from windrow.operators.state.limits import clipped
 from windrow.operators.windows.bucket import on_window_ids
 from windrow.operators.windows.entries import Entries
 from windrow.operators.windows.panes import pane_length
-from windrow.operators.windows.released import clipped
+from windrow.operators.windows.windowing import Windowing
 from windrow.progress import END, START, Punctuation
 from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.flush import Flush
 from windrow.spec.names import PANE, PROGRESS, SLOT
-from windrow.spec.options import PLAIN, Options
 from windrow.windows import Sliding
 from windrow.windows.tuples import Ints
 
@@ -60,18 +60,16 @@ class FixedTable:
 
     def __init__(
         self,
-        window: Sliding,
-        keys: Sequence[str],
-        aggregates: Partials,
-        options: Options = PLAIN,
+        windowing: Windowing[Sliding],
         slots: int | None = None,
         flush: Flush | None = None,
         drains: bool = False,
     ) -> None:
+        window, keys, aggregates = windowing.window, windowing.keys, windowing.aggregates
         self.window = window
-        self.keys = tuple(keys)
+        self.keys = keys
         self.aggregates = aggregates
-        self.pane = pane_length(window, options)
+        self.pane = pane_length(window, windowing.options)
         self.flush = flush if flush is not None else Flush()
         self.drains = drains
         # Entries of a slide grow old together, as a promise closes them together; in order, each pane by itself.
@@ -82,7 +80,7 @@ class FixedTable:
         self.each = [e for part in aggregates.parts for e in _each(part)]
         self.words = KeyWords(keys)
         self.slots = slots_for(MEMORY, len(self.keys), aggregates) if slots is None else slots
-        self.given = self.told = START  # window ids: what is promised to the table, and what it has promised
+        self.promised = self.passed_on = START  # window ids: what is promised to the table, and what it has promised
         self.entries = Entries(self.slots, self.words.width, self.ops, self.grain, self.flush)
         self._changed = False
         self._stored: set[str] = set()
@@ -100,10 +98,10 @@ class FixedTable:
         panes = (values - self.window.origin) // self.pane
         self._check_order(panes)
         rows = self._rows(panes, batch.with_columns(self.each))
-        left = self._partials(self.entries.put(rows, self._age(self.told)))
+        left = self._partials(self.entries.put(rows, self._age(self.passed_on)))
         if self.words.many() > max(FEW, 2 * self.slots):
             self.words.prune(self.entries.cells[self.entries.occupied(), 1:])
-        return [*left, *self._promised()]
+        return [*left, *self._news()]
 
     def _check_order(self, panes: Ints) -> None:
         if self.flush.ordered and ((panes[1:] < panes[:-1]).any() or panes[0] < self.entries.now):
@@ -130,23 +128,23 @@ class FixedTable:
 
     # -- promises --------------------------------------------------------------------------------------------------
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        given = on_window_ids(self.window, promise).value
-        if promise.group is not None or given <= self.given:
+        closed = on_window_ids(self.window, promise).value
+        if promise.group is not None or closed <= self.promised:
             return []
         self._changed = True
-        self.given = given
-        left = self.entries.all() if given == END else self.entries.turn(self._age(given))
-        return [*self._partials(left), *self._promised()]
+        self.promised = closed
+        left = self.entries.all() if closed == END else self.entries.turn(self._age(closed))
+        return [*self._partials(left), *self._news()]
 
-    def _promised(self) -> list[Item]:
+    def _news(self) -> list[Item]:
         """What was promised, as far as it is true with what is still in the table."""
-        if self.told == self.given:
+        if self.passed_on == self.promised:
             return []
         oldest = self.entries.oldest()
-        true = self.given if oldest is None else min(self.given, oldest * self.grain // self.step)
-        if true <= self.told:
+        true = self.promised if oldest is None else min(self.promised, oldest * self.grain // self.step)
+        if true <= self.passed_on:
             return []
-        self.told = true
+        self.passed_on = true
         return [Punctuation(true)]
 
     def _age(self, wid: int) -> int:
@@ -156,25 +154,26 @@ class FixedTable:
         if not self.drains or not self.entries.resident:
             return []
         self._changed = True
-        return [*self._partials(self.entries.all()), *self._promised()]
+        return [*self._partials(self.entries.all()), *self._news()]
 
-    def wake_at(self) -> int | None:
+    def waits_for(self) -> list[Wait]:
         """The promise that makes the oldest entries leave."""
         oldest, now = self.entries.oldest(), self.entries.now
         if oldest is None:
-            return None
+            return []
+        last = oldest + self.entries.late
         if self.flush.ordered and oldest < now:  # any new pane drives them out
             last = now
         elif self.entries.late < 0:
-            return END
-        else:
-            last = oldest + self.entries.late
-        return self.window.end(last * self.grain // self.step)
+            last = END
+        promise = END if last == END else self.window.end(last * self.grain // self.step)
+        since = self.promised if self.promised in (START, END) else self.window.end(self.promised - 1)
+        return [Wait(0, promise, since, "partials", self.entries.resident, self.state_bytes())]
 
     # -- state -----------------------------------------------------------------------------------------------------
     def snapshot(self) -> State:
         entries, kernel = self.entries, self.entries.kernel
-        marks = {"given": self.given, "told": self.told, "slots": self.slots, "now": entries.now}
+        marks = {"promised": self.promised, "passed_on": self.passed_on, "slots": self.slots, "now": entries.now}
         marks |= {"place": int(entries.marks[kernel.PLACE]), "since": int(entries.marks[kernel.SINCE])}
         found = {MARKS: pl.DataFrame({k: [v] for k, v in marks.items()})}
         if entries.resident:
@@ -195,7 +194,7 @@ class FixedTable:
     def restore(self, state: State) -> None:
         self.entries.clear()
         self.words = KeyWords(self.keys)
-        self.given = self.told = START
+        self.promised = self.passed_on = START
         self._changed, self._stored = False, set(state)
         if MARKS not in state:
             return
@@ -205,7 +204,7 @@ class FixedTable:
                 f"this snapshot is of a table of {marks['slots']:,} entries, and here it has {self.slots:,}: give "
                 "the memory that it had"
             )
-        self.given, self.told = marks["given"], marks["told"]
+        self.promised, self.passed_on = marks["promised"], marks["passed_on"]
         frame = state.get(TABLE, pl.DataFrame(schema={SLOT: pl.Int64, PANE: pl.Int64}))
         rows = self.entries.cells[:0]
         if frame.height:

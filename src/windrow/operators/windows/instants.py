@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windrow.aggregates import Partials
+from windrow.aggregates.user import locating
 from windrow.operators.operator import Item, Stateless
-from windrow.operators.windows.released import locating
 from windrow.spec.batches import Batch
 from windrow.spec.names import PROGRESS
 

@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import polars as pl
 
-from windrow.aggregates import Partials
+from windrow.aggregates.user import locating
 from windrow.operators.kernels.ranges import merged, windows_of
 from windrow.operators.operator import Item
 from windrow.operators.state.chunks import Chunks
-from windrow.operators.state.keyed import matched
-from windrow.operators.state.levels import (
-    CLOSED,
-    FROM,
-    NOBODY,
-    Named,
-)
-from windrow.operators.windows.released import (
-    Released,
-    check_amount,
-    clipped,
-    locating,
-    numbered,
-)
+from windrow.operators.state.keyed import matched, numbered
+from windrow.operators.state.late import Spans
+from windrow.operators.state.levels import CLOSED, FROM
+from windrow.operators.state.limits import check_amount, clipped
+from windrow.operators.windows.window_operator import WindowOperator
+from windrow.operators.windows.windowing import Windowing
 from windrow.progress import END, START, Punctuation
 from windrow.spec.batches import Batch
 from windrow.spec.names import CHUNK, PANE
-from windrow.spec.options import PLAIN, Options
 from windrow.windows import Landmark
-from windrow.windows.tuples import Ints
+from windrow.windows.tuples import UNBOUNDED, Ints
 
 CELLS = 1 << 21  # results that are computed at once
 GREATEST = "greatest"
 
 
-class Running(Released):
+class Running(WindowOperator[Landmark]):
     """Expects partials of Panes over tumbling windows of SLIDE. Every group has a result in every window from its
     first row on, so there is one total per group, for ever; slices that are still open are kept apart.
 
@@ -45,44 +34,24 @@ class Running(Released):
 
     chunk_by = PANE
 
-    def __init__(
-        self,
-        window: Landmark,
-        keys: Sequence[str],
-        aggregates: Partials,
-        dtype: pl.DataType,
-        options: Options = PLAIN,
-        by: Named = NOBODY,
-    ) -> None:
-        super().__init__(keys, aggregates, dtype, options, by)
-        self.window = window
+    def __init__(self, windowing: Windowing[Landmark]) -> None:
+        super().__init__(windowing)
         self.totals = Chunks(lambda f: self._combined(f, (PANE, *self.keys)))
         self.stores["total/"] = self.totals
         self.remember(**{GREATEST: START})
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         closed, pane = self.closed_of(batch), batch[PANE].to_numpy()
-        late = pane < closed
-        kept, side = batch, []
-        if late.any():
-            kept = batch.filter(pl.Series(~late))
-            if self.options.generous:  # it counts from the first open window on
-                kept = self._combined(batch.with_columns(pl.Series(PANE, np.maximum(pane, closed))), (PANE, *self.keys))
-            if self.options.late != "side":
-                first = pane[late]
-                side = self.late(batch.filter(pl.Series(late)), None, self._ends(first), closed[late] - first)
+        spans = Spans(pane, np.full(len(pane), UNBOUNDED), closed)
+        kept, side = self.lateness.sift(batch, spans)
+        if self.options.generous and spans.late().any():  # late rows count from the first open window on
+            kept = self._combined(batch.with_columns(pl.Series(PANE, np.maximum(pane, closed))), (PANE, *self.keys))
         if kept.height:
             self.marks[GREATEST] = max(self.marks[GREATEST], int(kept[PANE].max()))  # type: ignore[arg-type]
             self.chunks.append(kept.with_columns(pl.col(PANE).alias(CHUNK)))
         return side
 
-    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        if promise.group is not None:
-            self.levels.note(promise)
-            return []
-        before = self.closed
-        if not self.advance(promise):
-            return []
+    def release(self, before: int, promise: Punctuation) -> list[Item]:
         # Slices are tumbling windows: how far the stream came is the number of the last one that has a row.
         reached = max(self.marks[GREATEST], START if promise.reached is None else promise.reached)
         last = self.closed if self.closed != END else max(before, reached + 1)
@@ -92,11 +61,15 @@ class Running(Released):
         if fresh := self.chunks.below(last):
             self._settle(pl.concat(fresh))
             self.chunks.free_below(last)
-        self.levels.forget(self.closed)
-        return [*items, Punctuation(END if self.closed == END else self.promised_end(self.closed))]
+        return items
 
     def promised_end(self, closed: int) -> int:
         return self.bounds.value(min(END, self.window.end(closed)))
+
+    def promised_so_far(self) -> int:
+        if self.closed in (START, END):
+            return self.closed
+        return self.bounds.value(self.window.end(self.closed - 1))
 
     def release_groups(self, news: Batch) -> list[Item]:
         """Their slices up to the promise are settled, whatever the others do."""
@@ -155,15 +128,15 @@ class Running(Released):
         names = groups.select(self.keys)[group[low]] if self.keys else pl.DataFrame()
         with locating(lambda at: self.place({**at, **names.row(at["@row"], named=True)})):
             states = merged(self.aggregates, entries, low, high)
-        return self.lowered(names.hstack(states) if self.keys else states, None, self._ends(wid))
+        return self.lowered(names.hstack(states) if self.keys else states, *self.window.bounds_array(wid))
 
-    def _ends(self, wids: Ints) -> Ints:
-        return self.window.origin + (wids + 1) * self.window.slide
-
-    def wake_at(self) -> int | None:
+    def next_promise(self) -> int | None:
         """The end of the next window, as soon as there is anything."""
         if self.totals.first() is None and self.chunks.first() is None:
             return None
         first = self.chunks.first()
         first = self.closed if self.totals.first() is not None or first is None else max(first, self.closed)
         return self.bounds.value(self.window.end(first))
+
+    def held(self) -> int:
+        return super().held() + self.totals.height()

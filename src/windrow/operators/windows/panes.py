@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import polars as pl
 
 from windrow.aggregates import Partials
-from windrow.operators.operator import Item, Rolling
+from windrow.aggregates.user import locating
+from windrow.operators.operator import Item, OnlyNews, Stateless
 from windrow.operators.windows.bucket import on_window_ids
-from windrow.operators.windows.released import locating
 from windrow.progress import Punctuation
 from windrow.spec.batches import Batch
 from windrow.spec.names import PANE, PROGRESS
@@ -28,7 +28,7 @@ def pane_length(window: Sliding, options: Options = PLAIN) -> int:
     return math.gcd(window.pane, options.early or 0)
 
 
-class Panes(Rolling):
+class Panes(OnlyNews, Stateless):
     """Remembers no rows between batches, so it can run before an exchange: what crosses it is small."""
 
     def __init__(self, window: Sliding, keys: Sequence[str], aggregates: Partials, options: Options = PLAIN) -> None:

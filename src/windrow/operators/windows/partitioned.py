@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import polars as pl
 
-from windrow.aggregates import ROWS, Partials
+from windrow.aggregates.user import locating
 from windrow.operators.kernels.ranges import merged, windows_of
-from windrow.operators.operator import Item
+from windrow.operators.operator import Item, Wait
 from windrow.operators.progress.meld import promises_frame, promises_of
-from windrow.operators.progress.sourced import below
+from windrow.operators.progress.sourced import below, promised_by_source
 from windrow.operators.state.chunks import Chunks
-from windrow.operators.state.keyed import matched
-from windrow.operators.windows.released import (
-    WINDOW_END,
-    Released,
-    locating,
-    numbered,
-)
-from windrow.progress import END, Promises, Punctuation
+from windrow.operators.state.keyed import matched, numbered
+from windrow.operators.state.late import Spans
+from windrow.operators.windows.grid import Grid
+from windrow.operators.windows.window_operator import WindowOperator
+from windrow.operators.windows.windowing import Windowing
+from windrow.progress import END, START, Promises, Punctuation
 from windrow.spec.batches import Batch, Changes, State
-from windrow.spec.names import CHUNK, PANE, PROGRESS, WID
-from windrow.spec.options import PLAIN, Options
+from windrow.spec.names import CHUNK, PANE, PROGRESS, WID, WINDOW_END
 from windrow.windows import Partitioned
 
 COUNT, BEFORE = "@count", "@before"
 
 
-class PartitionedRows(Released):
+class PartitionedRows(WindowOperator[Partitioned]):
     """Expects rows with ``@t``, their row number. Rows wait for a promise on row numbers; then they get their rank in
     their partition for good, and a window is out as soon as its partition has enough rows.
 
@@ -38,49 +33,38 @@ class PartitionedRows(Released):
 
     chunk_by = PANE
 
-    def __init__(
-        self,
-        window: Partitioned,
-        keys: Sequence[str],
-        aggregates: Partials,
-        options: Options = PLAIN,
-        parts: Sequence[str] = (),
-    ) -> None:
-        super().__init__(keys, aggregates, pl.Int64(), options)
-        self.window = window.over_rank
-        self.parts = list(parts)
-        self.length = self.window.range // self.window.pane
-        self.step = self.window.slide // self.window.pane
+    def __init__(self, windowing: Windowing[Partitioned]) -> None:
+        super().__init__(windowing)
+        self.over_rank = self.window.over_rank
+        self.parts = list(windowing.parts)
+        self.grid = Grid.of(self.over_rank, self.over_rank.pane)
         self.promises = Promises()
         self.waiting = Chunks(lambda f: f)
         self.counts = Chunks(lambda f: f.group_by(self.parts).agg(pl.col(COUNT).max()))
         self.chunks = Chunks(self._compacted)
         self.stores = {"": self.chunks, "waiting/": self.waiting, "counts/": self.counts}
-        self._told = False
+        self._changed = False
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        late = batch.filter(below(batch, self.promises))
-        side: list[Item] = []
-        if late.height:
-            batch = batch.filter(~below(batch, self.promises))
-            if self.options.late != "side":
-                late = late.with_columns(pl.lit(1, pl.Int64).alias(ROWS))
-                at = late[PROGRESS].to_numpy()
-                side = self.late(late, at, at + 1, np.zeros(len(at), np.int64))
-        if batch.height:
-            self.waiting.append(batch.with_columns(pl.lit(0, pl.Int64).alias(CHUNK)))
+        numbers = self.window.numbers_array(batch[PROGRESS].to_numpy())
+        spans = Spans(*numbers, promised_by_source(batch, self.promises).to_numpy())
+        kept, side = self.lateness.sift(batch, spans)
+        if kept.height:
+            self.waiting.append(kept.with_columns(pl.lit(0, pl.Int64).alias(CHUNK)))
         return side
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         if not self.promises.give(promise):
             return []
-        self._told = True
-        ended = promise.value == END and promise.group is None
+        self._changed = True
+        released = self.release(START, promise)
+        return [*released, Punctuation(END)] if _ends(promise) else released
+
+    def release(self, before: int, promise: Punctuation) -> list[Item]:
+        """Windows whose partition has enough rows now; when the stream has ended, those that are not full, too."""
+        ended = _ends(promise)
         fresh = self._numbered(ended)
-        items: list[Item] = []
-        if fresh is not None or ended:
-            items = self._released(fresh, ended)
-        return [*items, Punctuation(END)] if ended else items
+        return self._released(fresh, ended) if fresh is not None or ended else []
 
     def _numbered(self, ended: bool) -> Batch | None:
         """The rows below the promise with their ranks, out of the waiting ones."""
@@ -106,7 +90,7 @@ class PartitionedRows(Released):
 
     def _released(self, fresh: Batch | None, ended: bool) -> list[Item]:
         if fresh is not None:
-            pane = (pl.col("@rank") // self.window.pane).alias(PANE)
+            pane = (pl.col("@rank") // self.over_rank.pane).alias(PANE)
             with locating(self.place):
                 panes = self.aggregates.lift(fresh.with_columns(pane), [PANE, *self.keys])
             counts = fresh.group_by(self.parts).agg(
@@ -126,7 +110,7 @@ class PartitionedRows(Released):
         return self._windows(counts, ended)
 
     def _windows(self, counts: Batch, ended: bool) -> list[Item]:
-        slide, size = self.window.slide, self.window.range
+        slide, size = self.over_rank.slide, self.over_rank.range
         last = pl.col(COUNT) // slide if not ended else (pl.col(COUNT) - 1 + size) // slide
         spans = counts.select(*self.parts, (pl.col(BEFORE) // slide).alias("@from"), last.alias("@to"))
         spans = spans.filter(pl.col("@from") < pl.col("@to"))
@@ -139,8 +123,8 @@ class PartitionedRows(Released):
         panes = numbered(panes, self.keys).sort("@group", PANE)
         pane, group = panes[PANE].to_numpy(), panes["@group"].to_numpy().astype(np.int64)
         low, high = panes["@from"].to_numpy(), panes["@to"].to_numpy()
-        first = np.clip(pane // self.step, low, high)
-        wid, begin, end = windows_of(group, first, np.clip((pane + self.length) // self.step, low, high))
+        first = np.clip(pane // self.grid.step, low, high)
+        wid, begin, end = windows_of(group, first, np.clip((pane + self.grid.length) // self.grid.step, low, high))
         if not len(wid):
             return []
         names = panes.select(self.keys)[begin].with_columns(pl.Series(WID, wid))
@@ -156,8 +140,8 @@ class PartitionedRows(Released):
         if not self.counts.stacks:
             return self._combined(frame, (PANE, *self.keys))
         known = self._known()
-        next_wid = pl.col(COUNT) // self.window.slide
-        needed = ((next_wid + 1) * self.step - self.length).alias("@needed")
+        next_wid = pl.col(COUNT) // self.over_rank.slide
+        needed = ((next_wid + 1) * self.grid.step - self.grid.length).alias("@needed")
         live = matched(frame, known.select(*self.parts, needed), self.parts, "left")
         wanted = pl.col("@needed").is_null() | (pl.col(PANE) >= pl.col("@needed"))
         return self._combined(live.filter(wanted), (PANE, *self.keys))
@@ -165,11 +149,17 @@ class PartitionedRows(Released):
     def place(self, at: dict[str, object]) -> dict[str, object]:
         found = super().place(at)
         if isinstance(wid := at.get(WID), int):
-            found[WINDOW_END] = self.window.end(wid)
+            found[WINDOW_END] = self.over_rank.end(wid)
         return found
 
-    def wake_at(self) -> int | None:
+    def waits_for(self) -> list[Wait]:
         """Just after the first row that waits for its number; windows that are not full wait for more rows."""
+        promise = self.next_promise()
+        if promise is None:
+            return []
+        return [Wait(0, promise, self.promises.low, "rows", self.waiting.height(), self.waiting.state_bytes())]
+
+    def next_promise(self) -> int | None:
         frames = self.waiting.below(1)
         least = pl.concat([f[PROGRESS] for f in frames]).min() if frames else None
         return None if least is None else int(least) + 1  # type: ignore[arg-type]
@@ -180,17 +170,21 @@ class PartitionedRows(Released):
 
     def changes(self) -> Changes:
         found = super().changes()
-        if self._told:
+        if self._changed:
             found["promises"] = promises_frame([(0, self.promises)])
-            self._told = False
+            self._changed = False
         return found
 
     def restore(self, state: State) -> None:
         state = dict(state)
-        told = state.pop("promises", None)
+        saved = state.pop("promises", None)
         super().restore(state)
-        self.promises = promises_of(told).get(0, Promises()) if told is not None else Promises()
-        self._told = False
+        self.promises = promises_of(saved).get(0, Promises()) if saved is not None else Promises()
+        self._changed = False
+
+
+def _ends(promise: Punctuation) -> bool:
+    return promise.value == END and promise.group is None
 
 
 def _sortable(rows: Batch) -> list[str]:

@@ -7,23 +7,25 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from windrow.aggregates import Partials
 from windrow.operators.operator import Item
 from windrow.operators.state.chunks import Chunks
-from windrow.operators.state.keyed import matched
-from windrow.operators.state.levels import CLOSED, NOBODY, Named
-from windrow.operators.windows.released import LIMIT, Released, numbered
+from windrow.operators.state.keyed import matched, numbered
+from windrow.operators.state.late import Spans
+from windrow.operators.state.levels import CLOSED
+from windrow.operators.state.limits import LIMIT
+from windrow.operators.windows.window_operator import WindowOperator
+from windrow.operators.windows.windowing import Windowing
 from windrow.progress import END, START, Punctuation
 from windrow.spec.batches import Batch
 from windrow.spec.names import CHUNK, PROGRESS
-from windrow.spec.options import PLAIN, Options
 from windrow.windows import Session
 
 FIRST, RUN = "@first", "@run"
+PROMISED = "promised"  # the mark of what is promised about the ends of sessions
 CHUNKS_PER_GAP = 4
 
 
-class Sessions(Released):
+class Sessions(WindowOperator[Session]):
     """Expects partials of Instants. ``closed`` is the promise itself.
 
     Below a promise no row is missing, so neighbours there are neighbours for good: they are merged to runs, and only
@@ -33,46 +35,24 @@ class Sessions(Released):
 
     chunk_by = PROGRESS
 
-    def __init__(
-        self,
-        window: Session,
-        keys: Sequence[str],
-        aggregates: Partials,
-        dtype: pl.DataType,
-        options: Options = PLAIN,
-        by: Named = NOBODY,
-    ) -> None:
-        super().__init__(keys, aggregates, dtype, options, by)
-        self.window = window
-        self.width = max(1, window.gap // CHUNKS_PER_GAP)
+    def __init__(self, windowing: Windowing[Session]) -> None:
+        super().__init__(windowing)
+        self.width = max(1, self.window.gap // CHUNKS_PER_GAP)
         self.runs = Chunks(lambda f: f)  # one row per key: nothing to merge
         self.stores["runs/"] = self.runs
-        self.remember(told=START)
+        self.remember(**{PROMISED: START})
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        below = pl.Series(batch[PROGRESS].to_numpy() < self.closed_of(batch))
-        side: list[Item] = []
-        if below.any():
-            late, batch = batch.filter(below), batch.filter(~below)
-            at = late[PROGRESS].to_numpy()
-            if self.options.late != "side":
-                side = self.late(late, at, at + self.window.gap, np.ones(len(at), np.int64))
-        if batch.height:
-            self.chunks.append(batch.with_columns((pl.col(PROGRESS) // self.width).alias(CHUNK)))
+        numbers = self.window.numbers_array(batch[PROGRESS].to_numpy())
+        kept, side = self.lateness.sift(batch, Spans(*numbers, self.closed_of(batch)))
+        if kept.height:
+            self.chunks.append(kept.with_columns((pl.col(PROGRESS) // self.width).alias(CHUNK)))
         return side
 
-    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        if promise.group is not None:
-            self.levels.note(promise)
-            return []
-        if not self.advance(promise):
-            return []
-        self.levels.forget(self.closed)
+    def release(self, before: int, promise: Punctuation) -> list[Item]:
         limit = self.closed
         fresh = self._settled(limit)
-        finished = (
-            min(limit - self.window.gap, LIMIT) if limit != END else LIMIT
-        )  # runs that end here or before are over
+        finished = min(limit - self.window.gap, LIMIT) if limit != END else LIMIT  # runs that end by then are over
         items: list[Item] = []
         done: list[Batch] = []
         if fresh is not None:
@@ -82,7 +62,7 @@ class Sessions(Released):
             self._put(runs.filter(pl.col(PROGRESS) > finished))
         done += self._expired(finished)
         items += [self._ended(runs) for runs in done if runs.height]
-        return [*items, *self._promise(limit)]
+        return items
 
     def _ended(self, runs: Batch) -> Batch:
         return self.lowered(runs, runs[FIRST].to_numpy(), runs[PROGRESS].to_numpy() + self.window.gap)
@@ -125,15 +105,15 @@ class Sessions(Released):
         ends = first.with_columns(pl.min_horizontal(PROGRESS, CLOSED).alias(CLOSED))
         return [promise.mapped(lambda at: at + self.window.gap) for promise in self.levels.promises(ends)]
 
-    def _promise(self, limit: int) -> list[Item]:
+    def promises_out(self) -> list[Item]:
         """A session that is open can end as it is now; a new one begins at the promise at the soonest."""
-        first = self.wake_at()
-        new = limit + self.window.gap if limit != END else END
-        told = END if limit == END else min(new, new if first is None else first)
-        if told <= self.marks["told"]:
+        first = self.next_promise()
+        new = self.closed + self.window.gap if self.closed != END else END
+        promised = END if self.closed == END else min(new, new if first is None else first)
+        if promised <= self.marks[PROMISED]:
             return []
-        self.marks["told"] = told
-        return [Punctuation(told)]
+        self.marks[PROMISED] = promised
+        return [Punctuation(promised)]
 
     def _settled(self, limit: int) -> Batch | None:
         """The partials below a promise, as runs of one instant each; they leave the chunks."""
@@ -190,7 +170,7 @@ class Sessions(Released):
                 self.runs.replace(chunk, runs.filter(pl.col(PROGRESS) > finished))
         return found
 
-    def wake_at(self) -> int | None:
+    def next_promise(self) -> int | None:
         """The end of the first run; of rows after the promise, the first that could be one."""
         ends = []
         for store in (self.chunks, self.runs):
@@ -198,3 +178,6 @@ class Sessions(Released):
             if first is not None:
                 ends.append(int(pl.concat(store.stacks[first])[PROGRESS].min()))  # type: ignore[arg-type]
         return min(ends) + self.window.gap if ends else None
+
+    def held(self) -> int:
+        return super().held() + self.runs.height()

@@ -9,16 +9,15 @@ import numpy as np
 import polars as pl
 
 from windrow.aggregates import Partials
-from windrow.operators.operator import Item, Operator, Side
+from windrow.operators.operator import Item, Operator, Side, Wait
 from windrow.operators.state.chunks import Chunks
-from windrow.operators.state.levels import NOBODY, Named
+from windrow.operators.state.limits import clipped
 from windrow.operators.windows.bucket import on_window_ids
 from windrow.operators.windows.paned import Paned
-from windrow.operators.windows.released import clipped
+from windrow.operators.windows.windowing import Windowing
 from windrow.progress import Punctuation
 from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.names import CHUNK, PANE
-from windrow.spec.options import Options
 from windrow.windows import Sliding
 from windrow.windows.tuples import Bools
 
@@ -26,23 +25,10 @@ from windrow.windows.tuples import Bools
 class Level(Paned):
     """The window level of one of the queries. Its own panes are those that are late for another one, and not for it."""
 
-    def __init__(
-        self,
-        window: Sliding,
-        keys: Sequence[str],
-        aggregates: Partials,
-        dtype: pl.DataType,
-        options: Options,
-        panes: Sliding,
-        by: Named = NOBODY,
-    ) -> None:
-        self.panes = panes
-        self.shift = (panes.origin - window.origin) // panes.range  # the panes of all are numbered from one origin
+    def __init__(self, windowing: Windowing[Sliding], panes: Sliding) -> None:
+        super().__init__(windowing, panes.range)
+        self.shift = (panes.origin - self.window.origin) // panes.range  # the panes of all are numbered from one origin
         self.shared: Chunks | None = None
-        super().__init__(window, keys, aggregates, dtype, options, by)
-
-    def pane_size(self) -> int:
-        return self.panes.range
 
     def _panes(self, first: int, end: int) -> list[Batch]:
         assert self.shared is not None
@@ -55,15 +41,15 @@ class Level(Paned):
 
     def without_gaps(self, frame: Batch) -> Batch:
         """Without what is in no window of this query: it cannot be late for it."""
-        return frame.filter(pl.col(PANE) // self.step < (pl.col(PANE) + self.length) // self.step)
+        return frame.filter(pl.col(PANE) // self.grid.step < (pl.col(PANE) + self.grid.length) // self.grid.step)
 
     def _held(self) -> list[Batch]:
         assert self.shared is not None
         return [*super()._held(), *(frame for stack in self.shared.stacks.values() for frame in stack)]
 
     def is_late(self, batch: Batch) -> Bools:
-        """Which partials, by the common numbers, a released window of their group may hold."""
-        return np.asarray(batch[PANE].to_numpy() + self.shift < self._closed_of(batch) * self.step)
+        """Which partials, by the common numbers, a released window of their group holds."""
+        return self.spans(self.own_numbers(batch)).late()
 
     def is_done(self, batch: Batch) -> Bools:
         """Which partials, by the common numbers, no open window of their group holds."""
@@ -71,7 +57,7 @@ class Level(Paned):
 
     def needed(self) -> int:
         """The first pane, by the common numbers, that an open window can hold."""
-        return clipped(self._first_pane(self.closed) - self.shift)
+        return clipped(self.grid.first_pane(self.closed) - self.shift)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,17 +138,21 @@ class SharedPanes:
             if 2 * int(done.sum()) > len(done):
                 self.chunks.replace(chunk, self.chunks.combine(whole.filter(pl.Series(~done))))
 
-    def wake_at(self) -> int | None:
+    def waits_for(self) -> list[Wait]:
         """The end of the next window of any query that holds anything."""
         frames = [frame.select(PANE) for stack in self.chunks.stacks.values() for frame in stack]
-        wakes = [w for q in self.queries if (w := q.level.wake_at()) is not None]
+        ends = [end for q in self.queries if (end := q.level.next_promise()) is not None]
         for query in self.queries if frames else ():
             level = query.level
             panes = pl.concat(frames)[PANE]
             live = panes.filter(panes >= level.needed()).min()
             if live is not None:
-                wakes.append(level.waits_until((int(live) + level.shift) // level.step))  # type: ignore[arg-type]
-        return min(wakes, default=None)
+                ends.append(level.end_of((int(live) + level.shift) // level.grid.step))  # type: ignore[arg-type]
+        if not ends:
+            return []
+        held = self.chunks.height() + sum(q.level.held() for q in self.queries)
+        since = min(q.level.promised_so_far() for q in self.queries)
+        return [Wait(0, min(ends), since, "partials", held, self.state_bytes())]
 
     # -- state ---------------------------------------------------------------------------------------------------
     def snapshot(self) -> State:

@@ -15,6 +15,7 @@ import polars as pl
 
 from windrow.aggregates.objects import ObjectPart
 from windrow.aggregates.parts import Array, NumberPart
+from windrow.aggregates.user import locating
 from windrow.operators.kernels.ranges import concatenated, windows_of
 from windrow.operators.kernels.segments import (
     Scanned,
@@ -27,19 +28,20 @@ from windrow.operators.kernels.segments import (
 )
 from windrow.operators.state.chunks import CHUNKS_PER_WINDOW, Chunks
 from windrow.operators.state.keyed import matched
-from windrow.operators.windows.released import locating
-from windrow.operators.windows.row_windows import (
+from windrow.operators.windows.by_tuple import (
     BEYOND,
     GROUP,
     PART,
-    RowWindows,
+    ByTupleAggregate,
     counted,
     placed,
     shifted,
 )
+from windrow.operators.windows.windowing import Windowing
 from windrow.progress import END, START
 from windrow.spec.batches import Batch
 from windrow.spec.names import PROGRESS
+from windrow.windows import SlideByTuple
 from windrow.windows.tuples import Ints
 
 LAST = "@last"  # the last progress value of the group in the block
@@ -68,7 +70,7 @@ class Rows:
     suffix: list[list[Array]]
 
 
-class SlidByTuple(RowWindows):
+class SlidByTuple(ByTupleAggregate):
     """Three merges per entry and one per result, whatever RANGE is.
 
     Entries at or above the promise are in ``chunks``, in the order of time in each frame: those below the promise are
@@ -77,7 +79,8 @@ class SlidByTuple(RowWindows):
     those behind it; ``front`` is the merge of those that no window has passed yet, for each group.
     """
 
-    def lay_out(self) -> None:
+    def __init__(self, windowing: Windowing[SlideByTuple]) -> None:
+        super().__init__(windowing)
         self.width = max(1, self.window.range // CHUNKS_PER_WINDOW)
         combine = self.chunks.combine
         live = lambda frame: combine(frame.filter(pl.col(PROGRESS) >= self.closed)).sort(PROGRESS)  # noqa: E731
@@ -101,7 +104,7 @@ class SlidByTuple(RowWindows):
             self.chunks.push(0, batch[late:])
 
     # -- a promise -----------------------------------------------------------------------------------------------
-    def release(self, before: int, limit: int) -> list[Batch]:
+    def windows_between(self, before: int, limit: int) -> list[Batch]:
         now, then = before // self.window.range, limit // self.window.range
         fresh = self._due(before, limit)
         passed = self._passed(before, limit)
@@ -342,7 +345,7 @@ class SlidByTuple(RowWindows):
         self._shelve(rows.filter(pl.col(KIND) > 0).select(order[:-1]).sort(PROGRESS))
         self._put(self.front, rows.filter(pl.col(KIND) == 0).select(order[:-1]), block)
 
-    def wake_at(self) -> int | None:
+    def next_promise(self) -> int | None:
         """Just after the first row that no promise has covered, or where a block or a slice of one is past."""
         live = [frame[PROGRESS].filter(frame[PROGRESS] >= self.closed).min() for frame in self.chunks.below(BEYOND)]
         wakes = [int(at) + 1 for at in live if at is not None]  # type: ignore[arg-type]

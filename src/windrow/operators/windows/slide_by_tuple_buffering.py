@@ -6,16 +6,16 @@ import numpy as np
 import polars as pl
 
 from windrow.aggregates.parts import Fold, Part
+from windrow.aggregates.user import locating
 from windrow.operators.kernels.ranges import concatenated, windows_of
 from windrow.operators.operator import Item
 from windrow.operators.state.keyed import matched
 from windrow.operators.state.levels import CLOSED, FROM
-from windrow.operators.windows.released import locating
-from windrow.operators.windows.row_windows import (
+from windrow.operators.windows.by_tuple import (
     BEYOND,
     GROUP,
     PART,
-    RowWindows,
+    ByTupleAggregate,
     placed,
     shifted,
 )
@@ -25,7 +25,7 @@ from windrow.spec.names import CHUNK, PROGRESS
 from windrow.windows.tuples import Ints
 
 
-class BufferedByTuple(RowWindows):
+class BufferedByTuple(ByTupleAggregate):
     """The baseline of Li 6.1.5: the standard implementation, which materialises each window extent. It is also what
     closes the windows of single groups: entries are there for whoever is promised next.
     """
@@ -33,7 +33,7 @@ class BufferedByTuple(RowWindows):
     def keep(self, batch: Batch) -> None:
         self.chunks.append(batch.with_columns((pl.col(PROGRESS) // self.window.range).alias(CHUNK)))
 
-    def release(self, before: int, limit: int) -> list[Batch]:
+    def windows_between(self, before: int, limit: int) -> list[Batch]:
         frames = self.chunks.below(-(-limit // self.window.range) if limit != END else BEYOND)
         results: list[Batch] = []
         if frames:
@@ -78,7 +78,7 @@ class BufferedByTuple(RowWindows):
             states = [s for p in self.aggregates.parts for s in _computed(p, entries, low, high)]
         return self.results(names, pl.DataFrame(states), ids[PROGRESS].to_numpy()[wid])
 
-    def wake_at(self) -> int | None:
+    def next_promise(self) -> int | None:
         """Just after the first row that no promise has covered, or what frees the oldest chunk."""
         first = self.chunks.first()
         if first is None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from windrow.aggregates.user import locating
 from windrow.operators.kernels.ranges import merged, windows_of
 from windrow.operators.operator import Item
 from windrow.operators.state.chunks import CHUNKS_PER_WINDOW
+from windrow.operators.state.keyed import numbered
 from windrow.operators.windows.bucket import FIRST, LAST
-from windrow.operators.windows.released import locating, numbered
 from windrow.operators.windows.sliding import SlidingAggregate
+from windrow.operators.windows.windowing import Windowing
 from windrow.progress import Punctuation
 from windrow.spec.batches import Batch
 from windrow.spec.names import CHUNK, WID
-from windrow.windows.tuples import Ints
+from windrow.windows import Sliding
 
 
 class Wid(SlidingAggregate):
@@ -26,15 +28,20 @@ class Wid(SlidingAggregate):
 
     chunk_by = WID
 
-    def lay_out(self) -> None:
+    def __init__(self, windowing: Windowing[Sliding]) -> None:
+        super().__init__(windowing)
         self.width = max(1, self.window.range // self.window.slide // CHUNKS_PER_WINDOW)  # windows per chunk
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         if self.window.slide > self.window.range:  # rows in the gaps are in no window
             batch = batch.filter(pl.col(FIRST) < pl.col(LAST))
-        kept, side = self._on_time(self.lifted(batch))
-        self.put(kept)
+        kept, side = self.on_time(self.lifted(batch))
+        self.put(self._open(kept) if self.options.generous else kept)
         return side
+
+    def _open(self, kept: Batch) -> Batch:
+        """Without the windows that are released."""
+        return kept.with_columns(pl.max_horizontal(FIRST, pl.lit(self.closed)).alias(FIRST))
 
     def lifted(self, rows: Batch) -> Batch:
         """One partial for all rows of a group that are in the same windows."""
@@ -56,33 +63,17 @@ class Wid(SlidingAggregate):
         with locating(lambda at: self.place({**at, **found.row(at["@row"], named=True)})):
             self.chunks.append(found.hstack(merged(self.aggregates, tagged, low, high)))
 
-    def _on_time(self, tagged: Batch) -> tuple[Batch, list[Item]]:
-        if not (tagged[FIRST].to_numpy() < self.closed).any():
-            return tagged, []
-        late = tagged.filter(pl.col(FIRST) < self.closed)
-        first, last = late[FIRST].to_numpy(), late[LAST].to_numpy()
-        if not self.options.generous:
-            return tagged.filter(pl.col(FIRST) >= self.closed), self._reported(late, first, last)
-        kept = tagged.with_columns(pl.max_horizontal(FIRST, pl.lit(self.closed)).alias(FIRST))
-        return kept.filter(pl.col(FIRST) < pl.col(LAST)), self._reported(late, first, last.clip(max=self.closed))
-
-    def _reported(self, late: Batch, first: Ints, last: Ints) -> list[Item]:
-        return [] if self.options.late == "side" else self.late_in(late, first, last)
-
-    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        before = self.closed
-        if not self.advance(promise):
-            return []
+    def release(self, before: int, promise: Punctuation) -> list[Item]:
         end = -(-self.closed // self.width)
         frames, chunks = self.chunks.below(end), sum(chunk < end for chunk in self.chunks.stacks)
         self.chunks.free_below(self.closed // self.width)
         if not frames:
-            return [self.promise()]
+            return []
         complete = self.whole(pl.concat(frames).filter(pl.col(WID) >= before, pl.col(WID) < self.closed))
         if len(frames) > chunks:
             complete = self.chunks.combine(complete)
         windows = complete.sort(WID, maintain_order=True)
-        return [self.results(windows), self.promise()] if windows.height else [self.promise()]
+        return [self.results(windows)] if windows.height else []
 
-    def wake_at(self) -> int | None:
-        return self.waits_for(self.chunks, self.width)
+    def next_promise(self) -> int | None:
+        return self.first_end(self.chunks, self.width)

@@ -1,0 +1,215 @@
+"""A query and the hosts that run it: in this process, or on Spark. Both run the same plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from windrow.api.given import size
+from windrow.errors import PlanError, QueryError
+from windrow.hosts import local
+from windrow.logical.explain import text
+from windrow.logical.nodes import Apply, Filter, Node, Ordered, Project
+from windrow.operators.progress.admit import UNPARSABLE
+from windrow.planner import Given, Plan, plan
+from windrow.sources.files import Files
+from windrow.spec.names import REASON, WINDOW_END
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from windrow.hosts.spark.kept import Kept
+
+SAMPLE = 100_000  # rows that the optimizer measures
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the rows of a scan come from: a Spark DataFrame, a frame in this process, or files, which both can read."""
+
+    data: Any
+    spark: bool | None
+    misfits: pl.DataFrame  # rows whose progress value does not fit into the column at all
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether rows keep coming."""
+        return bool(getattr(self.data, "streaming", False) or getattr(self.data, "isStreaming", False))
+
+    def sample(self) -> pl.DataFrame | None:
+        """The first rows, where they can be read without running anything."""
+        if isinstance(self.data, Files):
+            return self.data.sample(SAMPLE)
+        return self.data.head(SAMPLE) if isinstance(self.data, pl.DataFrame) and self.data.height else None
+
+
+@dataclass(frozen=True)
+class Query:
+    """What a query means (``node``), and where its rows come from. Immutable."""
+
+    node: Node
+    sources: Mapping[str, Source]
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        """The columns and their types."""
+        return dict(self.node.schema)
+
+    # -- planning ----------------------------------------------------------------------------------------------
+    def plan(self) -> Plan:
+        """The physical plan."""
+        return self._planned(self._on_spark())
+
+    def _planned(self, on_spark: bool, kept: Mapping[str, str] | None = None) -> Plan:
+        """``kept``: the algorithms that the checkpoint of an endless query has kept from its first start. Without a
+        checkpoint nothing may depend on files that can be gone at a restart, so none are measured.
+        """
+        measured = kept is not None or not self._is_endless()
+        samples = {n: f for n, s in self.sources.items() if measured and (f := s.sample()) is not None}
+        return plan(self.node, Given(samples, on_spark, kept or {}))
+
+    def _on_spark(self) -> bool:
+        kinds = {s.spark for s in self.sources.values()} - {None}
+        if len(kinds) > 1:
+            raise PlanError("some sources are Spark DataFrames and some are not: convert all of them to one kind first")
+        return kinds == {True} or any(isinstance(s.data, Files) and s.data.streaming for s in self.sources.values())
+
+    def _is_endless(self) -> bool:
+        return any(s.is_endless for s in self.sources.values())
+
+    @property
+    def _data(self) -> dict[str, Any]:
+        return {name: source.data for name, source in self.sources.items()}
+
+    def explain(self, shards: int | None = None, *, checkpoint: str | Path | None = None) -> str:
+        """What the query means and how it will run, in words; with the algorithms that a ``checkpoint`` has kept.
+
+        A query that cannot run is refused, as when it runs. Nothing is started.
+        """
+        from windrow.hosts.spark.session import check_shards
+        from windrow.planner.explain import explain
+
+        if shards is not None:
+            check_shards(shards)
+        on_spark, native = self._on_spark(), False
+        planned = self.plan() if checkpoint is None else self._planned(True, self._kept(checkpoint, False).choices())
+        if on_spark:
+            from windrow.hosts.spark.compile import check_sources
+            from windrow.hosts.spark.native import applies
+
+            check_sources(planned, self._data)
+            native = applies(planned, self._data)
+        files = {n for n, s in self.sources.items() if isinstance(s.data, Files)}
+        return explain(planned, on_spark, shards, files, native)
+
+    # -- Spark -------------------------------------------------------------------------------------------------
+    def to_spark(
+        self,
+        shards: int | None = None,
+        *,
+        with_late: bool = False,
+        state_limit: str | int | None = None,
+        checkpoint: str | Path | None = None,
+    ) -> DataFrame:
+        """The result as a Spark DataFrame: streaming if any source is. ``shards`` must not change over a checkpoint.
+
+        ``with_late``: one DataFrame of results and late records, for ``foreachBatch``: ``wr.results(df)`` and
+        ``wr.late_rows(df)`` separate them. ``state_limit``: how much state a shard may hold ("2 GB"); a query that
+        needs more stops with an error that says what holds it, instead of filling the machine. ``checkpoint``: the
+        folder that the stream will get as its ``checkpointLocation``; the algorithms chosen at the first start are
+        kept there and used again, so that they can be chosen by what the files hold.
+        """
+        from windrow.hosts.spark import compile as spark
+
+        if any(s.spark is False for s in self.sources.values()):
+            raise PlanError("this query has no Spark source: use collect(), or give wr.stream a Spark DataFrame")
+        limit = None if state_limit is None else size(state_limit)
+        if checkpoint is None:
+            return spark.to_spark(self._planned(True), self._data, shards, with_late, limit)
+        kept = self._kept(checkpoint)
+        planned = self._planned(True, kept.choices())
+        result = spark.to_spark(planned, self._data, shards, with_late, limit)
+        kept.keep(planned.choices())
+        return result
+
+    def _kept(self, checkpoint: str | Path, start: bool = True) -> Kept:
+        """``start``: a session, where there is none yet."""
+        from windrow.hosts.spark.kept import Kept, session_for
+
+        if not self._is_endless():
+            raise QueryError("checkpoint= is for endless queries, and none of the sources of this one is endless")
+        spark = session_for(str(checkpoint), list(self._data.values()), start)
+        return Kept(spark, str(checkpoint), text(self.node))
+
+    # -- results -----------------------------------------------------------------------------------------------
+    def bad_rows(self) -> Any:
+        """The rows that cannot take part, with the reason: a Spark DataFrame, or a Polars one.
+
+        >>> from windrow import stream
+        >>> stream([{"t": 1}, {"t": None}], progress="t").bad_rows()["reason"].to_list()
+        ['the progress value is NULL']
+        """
+        if self._on_spark():
+            from windrow.hosts.spark import side
+
+            return side.bad_rows(self.plan(), self._data)
+        found = local.bad_rows(self.plan(), self._data)
+        misfits = [s.misfits for s in self.sources.values() if s.misfits.height]
+        marked = [m.with_columns(pl.lit(UNPARSABLE).alias(REASON)) for m in misfits]
+        return pl.concat([found, *marked], how="diagonal_relaxed") if marked else found
+
+    def collect(self) -> pl.DataFrame:
+        """Run over finite sources to the end. Rows are sorted by window and group."""
+        on_spark = self._on_spark()
+        if on_spark:
+            self._check_finite()
+        planned = self._planned(on_spark)
+        if on_spark:
+            from windrow.hosts.spark.compile import to_spark
+
+            result = pl.DataFrame(to_spark(planned, self._data).toArrow()).cast(planned.schema)  # type: ignore[arg-type]
+        else:
+            result = local.collect(planned, self._data)
+        return result if _is_ordered(self.node) else in_order(result)
+
+    def _check_finite(self) -> None:
+        for name, source in self.sources.items():
+            if source.is_endless:
+                raise PlanError(
+                    f"stream {name!r} has no end, so its results cannot be collected: write them with "
+                    "to_spark().writeStream, or read what is there now (streaming=False; spark.read instead of "
+                    "spark.readStream)"
+                )
+
+    def run(self) -> local.LocalRun:
+        """A running query in this process. Rows and promises are pushed into it."""
+        return local.LocalRun(self.plan())
+
+
+def merged(queries: Iterable[Query]) -> dict[str, Source]:
+    """The sources of several queries by name; a name stands for one source."""
+    found: dict[str, Source] = {}
+    for query in queries:
+        for name, source in query.sources.items():
+            if found.setdefault(name, source) is not source:
+                raise QueryError(f"two different sources are called {name!r}: give each stream its own name=...")
+    return found
+
+
+def _is_ordered(node: Node) -> bool:
+    """Whether a query says in which order its rows come."""
+    while isinstance(node, (Filter, Project, Apply)):
+        node = node.input
+    return isinstance(node, Ordered)
+
+
+def in_order(result: pl.DataFrame) -> pl.DataFrame:
+    """By window and group."""
+    if WINDOW_END not in result.columns:
+        return result
+    first = [WINDOW_END, *(c for c in result.columns if not result.schema[c].is_nested() and c != WINDOW_END)]
+    return result.sort(first, nulls_last=False)

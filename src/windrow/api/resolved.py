@@ -1,0 +1,43 @@
+"""Columns and SQL expressions as the methods of a stream take them, resolved against its columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from windrow.api import given
+from windrow.errors import QueryError
+from windrow.logical import expressions
+from windrow.logical.checked import with_window_time
+from windrow.logical.nodes import Node
+
+DIRECTION = re.compile(r"(.*\S)\s+(ASC|DESC)\s*", re.IGNORECASE | re.DOTALL)
+
+
+def resolved(node: Node, text: str) -> exp.Expr:
+    """The column that a text names, keyword or not, or else a SQL expression."""
+    tree = expressions.column_or(text, node.schema)
+    return expressions.resolve(with_window_time(tree, node), node.schema, text)
+
+
+def items(node: Node, columns: Sequence[str], named: Mapping[str, str]) -> dict[str, exp.Expr]:
+    """Columns by their names, without backquotes, and expressions by the names that keywords give them."""
+    found: dict[str, exp.Expr] = {}
+    for name, written in [*((None, c) for c in columns), *named.items()]:
+        tree = resolved(node, written)
+        plain = expressions.column_or(written, node.schema).name if isinstance(tree, exp.Column) else written
+        output = name or plain
+        if found.get(output, tree) != tree:
+            raise QueryError(f"output columns need different names; given twice: {output}")
+        found[output] = tree
+    return found
+
+
+def order_term(node: Node, text: str) -> tuple[exp.Expr, bool]:
+    """A term of an order: a column or an expression, and whether DESC follows it."""
+    given.text(text, "order_by")
+    found = None if text in node.schema else DIRECTION.fullmatch(text)
+    tree = resolved(node, text if found is None else found[1])
+    return tree, found is not None and found[2].upper() == "DESC"

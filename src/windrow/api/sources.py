@@ -1,0 +1,156 @@
+"""Streams over data: rows, tables, Spark DataFrames, and folders of files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from windrow.api import given
+from windrow.api.columns import Columns, columns
+from windrow.api.declared import bounded, numbering, scanned
+from windrow.api.promise import Promise
+from windrow.api.query import Source
+from windrow.api.stream import Stream
+from windrow.errors import DataError, QueryError, listing
+from windrow.logical.nodes import Progress, Statistics
+from windrow.sources.files import Files, Format
+from windrow.sources.frames import to_frame
+from windrow.spec.lengths import Length, length
+
+UNNAMED = "stream"
+
+
+def stream(
+    data: Any,
+    progress: str,
+    *,
+    slack: Length | None = None,
+    punctuation: str | Promise | None = None,
+    punctuation_by: str | Sequence[str] = (),
+    parse: str | None = None,
+    row_num: str | Sequence[str] | None = None,
+    row_slack: int = 0,
+    arrival: str | None = None,
+    ahead: Length | None = None,
+    statistics: Statistics | None = None,
+    name: str = UNNAMED,
+) -> Stream:
+    """A stream of rows that progresses on a column.
+
+    ``data``: a Spark DataFrame (streaming or batch), or rows, Arrow, pandas or Polars data. ``slack``: how far a
+    row can be behind the greatest progress value seen before it. ``punctuation``: instead of slack, a column of
+    promises: a row with a value there is a marker, which promises that all later rows have at least that progress
+    value; or another way to make promises, see ``wr.promise``.
+    ``punctuation_by``: columns in which a marker names the group it is about (NULL: all groups), so that windows close
+    group by group in queries that group by them.
+    ``parse``: how to read a text progress value, "iso8601" or a strptime format. ``row_num``: the integer column that
+    numbers the rows by arrival, for windows of rows; or two columns, source partition and position in it, as Kafka's
+    ("partition", "offset"). ``row_slack``: by how many numbers rows can be out of that order. ``ahead``: how far a
+    progress value can be ahead of column ``arrival``, the time at which the row arrived; a row that is further ahead,
+    from a wrong clock, is a bad row and closes nothing. ``statistics``: what is known about the stream, for the
+    optimizer; rows in memory, and files, are measured.
+
+    >>> import windrow as wr
+    >>> s = stream([{"t": 1, "x": 5}, {"t": 2, "x": 6}], progress="t")
+    >>> s.window(range=2).agg(total=wr.sum("x")).collect().rows()
+    [(0, 2, 5), (2, 4, 6)]
+    """
+    given.text(progress, "progress")
+    given.text(name, "name")
+    if parse is not None:
+        given.text(parse, "parse")
+    if isinstance(data, Files):
+        schema, source = data.schema, Source(data, None, pl.DataFrame())
+    elif _is_spark(data):
+        from windrow.hosts.spark.schema import from_spark
+
+        if twice := {c for c in data.columns if data.columns.count(c) > 1}:
+            raise DataError(f"columns need different names; given twice: {listing(twice)}")
+        schema, source = from_spark(data.schema), Source(data, True, pl.DataFrame())
+    else:
+        frame, misfits = to_frame(data, progress)
+        schema, source = dict(frame.schema), Source(frame, False, misfits)
+    numbered = numbering(schema, row_num, row_slack)
+    by = given.texts(punctuation_by, "punctuation_by")
+    declared = Progress(progress, None, None, parse, numbered, row_slack, by)
+    scan = scanned(schema, declared, slack, punctuation, name, _checked(statistics))
+    scan = scan if arrival is None and ahead is None else bounded(scan, arrival, ahead)
+    return Stream(scan, {name: source})
+
+
+def _checked(statistics: Statistics | None) -> Statistics | None:
+    if statistics is None:
+        return None
+    if not isinstance(statistics, Statistics):
+        raise QueryError(f"statistics={statistics!r} must be wr.Statistics(rate=.., groups=..)")
+    for name, value in (("rate", statistics.rate), ("groups", statistics.groups)):
+        if given.number(value, name) <= 0:
+            raise QueryError(f"{name}={value} must be above 0")
+    return statistics
+
+
+def _is_spark(data: Any) -> bool:
+    return any(cls.__module__.startswith("pyspark.sql") for cls in type(data).__mro__)
+
+
+def read_parquet(
+    path: str | Path,
+    progress: str,
+    *,
+    streaming: bool = False,
+    max_files: int | None = None,
+    remember: Length = "7 days",
+    schema: Columns | None = None,
+    **options: Any,
+) -> Stream:
+    """A stream over a folder of Parquet files, with the map side of the query inside the reader.
+
+    Much faster than ``wr.stream(spark.readStream.parquet(path), ...)``: only pane partials enter Spark. ``streaming``:
+    files that appear later are read, too (default: only those that exist now); ``max_files``: at most so many per
+    micro-batch; ``remember``: how much older than the newest file a new file can be. ``schema``: the columns, as SQL
+    text ("ts TIMESTAMP, k STRING") or as names with types; without it they are those of the first file found.
+    ``options`` are those of :func:`stream`. A damaged file, one with other columns, or one that is too old is set
+    aside: it is counted in ``files_bad`` and reported by ``bad_rows()``.
+
+    >>> import windrow as wr
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> pl.DataFrame({"t": [1, 2, 5], "x": [3, 4, 5]}).write_parquet(f"{folder}/1.parquet")
+    >>> packets = read_parquet(folder, progress="t")
+    >>> packets.window(range=4).agg(total=wr.sum("x")).collect().rows()
+    [(0, 4, 7), (4, 8, 5)]
+    """
+    return stream(_files("parquet", path, streaming, max_files, remember, schema), progress, **options)
+
+
+def read_arrow(
+    path: str | Path,
+    progress: str,
+    *,
+    streaming: bool = False,
+    max_files: int | None = None,
+    remember: Length = "7 days",
+    schema: Columns | None = None,
+    **options: Any,
+) -> Stream:
+    """The same over Arrow IPC files, in the file or the stream format (.arrow, .feather, .ipc)."""
+    return stream(_files("arrow", path, streaming, max_files, remember, schema), progress, **options)
+
+
+def _files(
+    kind: Format,
+    path: str | Path,
+    streaming: bool,
+    max_files: int | None,
+    remember: Length,
+    schema: Columns | None,
+) -> Files:
+    if max_files is not None and max_files < 1:
+        raise QueryError(f"max_files must be at least 1, not {max_files}")
+    seconds = length(remember, pl.Datetime("us"), "remember") // 1_000_000
+    given_columns = () if schema is None else tuple(columns(schema).items())
+    files = Files(str(path), kind, given_columns, streaming, max_files, seconds)
+    return files if given_columns else files.with_columns_of_first()

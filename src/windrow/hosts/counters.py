@@ -1,0 +1,43 @@
+"""What a running query counts: declared once, for both hosts, the command line and the documentation."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Counter(Enum):
+    """A counter, and what it counts. Its name in lower case is what users see."""
+
+    ROWS_IN = "rows that were read"
+    ROWS_BAD = "rows that cannot take part; they are at the side output with the reason"
+    ROWS_LATE = "rows that came after a promise that they would not, and were dropped or set aside"
+    ROWS_REVISED = "late rows that changed a result which was out already"
+    ROWS_OUT = "rows of the result"
+    STATE_BYTES = "bytes of state after the last micro-batch"
+    FILES_BAD = "files that cannot be read"
+    ROWS_SENT = "rows and partials that went through the exchange"
+    PROMISES_SENT = "promises that went through the exchange"
+    PROMISES_IGNORED = "promises of a source that say less than one before"
+    PROMISES_UNMATCHED = "promises about a group of which nothing is held"
+
+    @property
+    def label(self) -> str:
+        """The name that users see."""
+        return self.name.lower()
+
+    @property
+    def number(self) -> int:
+        """Its place in the exchange."""
+        return list(Counter).index(self)
+
+
+# By the kind of a side output, what it counts.
+OF_SIDES = {
+    "bad": Counter.ROWS_BAD,
+    "late": Counter.ROWS_LATE,
+    "revised": Counter.ROWS_REVISED,
+    "ignored": Counter.PROMISES_IGNORED,
+    "unmatched": Counter.PROMISES_UNMATCHED,
+}
+ON_SPARK = {Counter.STATE_BYTES, Counter.ROWS_SENT, Counter.PROMISES_SENT}  # one process has no exchange
+NAMES = tuple(counter.label for counter in Counter)

@@ -1,0 +1,249 @@
+"""The stages of one level as they run in a shard: one graph, fed with exchange rows a micro-batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import polars as pl
+
+from windrow.errors import ResultError
+from windrow.graph import Graph
+from windrow.hosts.counters import Counter
+from windrow.hosts.spark.exchange import Kind, Row, decode
+from windrow.hosts.spark.map_side import Branch
+from windrow.hosts.spark.outbox import Outbox, Outboxes, Sender
+from windrow.operators import Audit
+from windrow.operators.progress.meld import group_of
+from windrow.planner import Meeting, Step, add_steps
+from windrow.progress import START, Punctuation
+from windrow.progress import ended as ends_at
+
+
+@dataclass(frozen=True)
+class Outside:
+    """An input of an arm whose rows come through the exchange: on one port, or on one for each shard they come from.
+
+    ``judge``: what makes its promises from evidence. ``marked``: whether its source has markers, whose promises are
+    counted if they go back. ``again``: another input is of the same source, and counts for both.
+    """
+
+    ports: int = 1
+    judge: tuple[Step, ...] = ()
+    marked: bool = False
+    again: bool = False
+
+
+@dataclass(frozen=True)
+class Inside:
+    """An input of an arm whose rows come from another stage in the same shard."""
+
+    stage: int
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Entrance:
+    """An arm in a shard: its inputs, and how they meet."""
+
+    inputs: tuple[Outside | Inside, ...]
+    meeting: Meeting
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """A stage in a shard. ``owns``: a shard has all rows of the groups that promises name, and the others none."""
+
+    number: int
+    arms: tuple[Entrance, ...]
+    steps: tuple[Step, ...]
+    exits: tuple[Branch, ...]
+    owns: bool = False
+
+
+@dataclass
+class Wiring:
+    """A graph, and what its nodes and inputs are."""
+
+    graph: Graph = field(default_factory=Graph)
+    inputs: dict[tuple[int, int], int] = field(default_factory=dict)  # of a stage and a port: the input of the graph
+    shown: dict[tuple[int, int], int] = field(default_factory=dict)  # the same for evidence and marks
+    ends: dict[int, list[int]] = field(default_factory=dict)  # by node, the numbers of the exits that end there
+    silent: set[int] = field(default_factory=set)
+    stage_of: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """The stages of a level, inner ones first. ``shards``: the ids of all shards of the query."""
+
+    stages: tuple[Hosted, ...]
+    shards: tuple[int, ...] = (0,)
+    limit: int | None = None  # bytes of state that a shard may hold
+
+    def wiring(self) -> Wiring:
+        """All stages as one graph."""
+        wired = Wiring()
+        last: dict[int, int] = {}
+        exits = 0
+        for stage in self.stages:
+            wired.graph.scope = f"stage{stage.number}"
+            first = len(wired.graph.nodes)
+            meetings = _add_arms(wired, stage, last)
+            last[stage.number] = _add_steps(wired.graph, stage.steps, meetings)
+            for branch in stage.exits:
+                end = wired.graph.output(add_steps(wired.graph, branch.steps, last[stage.number]))
+                wired.ends.setdefault(end, []).append(exits)
+                exits += 1
+            _add_audits(wired, stage)
+            wired.stage_of |= dict.fromkeys(range(first, len(wired.graph.nodes)), stage.number)
+        return wired
+
+    def outboxes(self, shard: int, wired: Wiring) -> Outboxes:
+        """Where the output of each exit goes. Each shard has a port of its own at the next stage."""
+        boxes = []
+        for stage in self.stages:
+            for branch in stage.exits:
+                route = branch.route
+                ports = tuple(route.port + i for i in range(len(self.shards))) if stage.owns else ()
+                place = self.shards.index(shard) if route.shards else 0
+                boxes.append(Outbox(replace(route, port=route.port + place), ports))
+        silent, stages = frozenset(wired.silent), wired.stage_of
+        return Outboxes(Sender(shard, shard), boxes, wired.ends, silent=silent, stage_of=stages)
+
+    def run(self, wired: Wiring, shard: int, rows: Iterable[Row], ended: bool = False) -> Iterator[Row]:
+        """One micro-batch: all data first, then the promises, so that nothing of the batch itself is late."""
+        graph, outboxes = wired.graph, self.outboxes(shard, wired)
+        batch = _Batch()
+        for row in rows:
+            if row.stage in batch.mine(self):
+                batch.take(row)
+            else:  # for a later level, or for whoever takes the result
+                yield row
+        for at, row in batch.data():
+            frame = decode(row.blob, f"a blob of shard {shard}")
+            yield from outboxes.rows(graph.feed(wired.inputs[at], frame))
+        for at, frame in batch.shown():
+            yield from outboxes.rows(graph.feed(wired.shown[at], frame))
+        for at, promise in batch.ends(wired) if ended else batch.promises():
+            yield from outboxes.rows(graph.feed(wired.inputs[at], promise))
+        yield from outboxes.rows(graph.flush())
+        counts = outboxes.sender.counts
+        if shard:  # all judges say the same: those of the first shard are counted
+            counts[Counter.PROMISES_IGNORED] = 0
+        counts[Counter.STATE_BYTES] = self._checked(graph, shard)
+        yield from outboxes.last()
+
+    def _checked(self, graph: Graph, shard: int) -> int:
+        """The bytes of state; more than allowed stops the query before the micro-batch is committed."""
+        held = graph.state_bytes()
+        if self.limit is not None and held > self.limit:
+            parts = {n.name.split("-", 1)[1]: n.operator.state_bytes() for n in graph.nodes}
+            largest = ", ".join(f"{name} {size:,}" for name, size in parts.items() if size)
+            raise ResultError(
+                f"shard {shard} holds {held:,} bytes of state, more than the {self.limit:,} allowed ({largest}). "
+                "Windows stay open until a promise closes them: look for a source that is behind or silent. Else give "
+                "more shards (with a new checkpoint), shorter windows or fewer groups, or a higher state_limit"
+            )
+        return held
+
+
+At = tuple[int, int]  # a stage and a port of it
+
+
+@dataclass
+class _Batch:
+    """The exchange rows of a micro-batch for the stages of one level, sorted out."""
+
+    rows: list[Row] = field(default_factory=list)
+    evidence: dict[At, list[Row]] = field(default_factory=dict)
+    promised: dict[tuple[At, bytes | None], int] = field(default_factory=dict)
+    reached: dict[At, int] = field(default_factory=dict)
+    _mine: frozenset[int] | None = None
+
+    def mine(self, fragment: Fragment) -> frozenset[int]:
+        if self._mine is None:
+            self._mine = frozenset(stage.number for stage in fragment.stages)
+        return self._mine
+
+    def take(self, row: Row) -> None:
+        at = row.stage, row.port
+        match row.kind:
+            case Kind.DATA:
+                self.rows.append(row)
+            case Kind.EVIDENCE | Kind.MARKS:
+                self.evidence.setdefault(at, []).append(row)
+            case Kind.PROMISE:
+                about = at, row.blob
+                self.promised[about] = max(self.promised.get(about, START), row.value)
+            case Kind.REACHED:
+                self.reached[at] = max(self.reached.get(at, START), row.value)
+
+    def data(self) -> Iterator[tuple[At, Row]]:
+        """Arrival over the network is in no order; a fixed one makes a replayed micro-batch equal to the first."""
+        for row in sorted(self.rows, key=lambda row: (row.stage, row.port, row.tag)):
+            yield (row.stage, row.port), row
+
+    def shown(self) -> Iterator[tuple[At, pl.DataFrame]]:
+        """Evidence and marks. No source has both: markers and judges are two ways to make promises."""
+        for at, rows in sorted(self.evidence.items()):
+            yield at, pl.concat([decode(row.blob, "evidence") for row in sorted(rows, key=lambda row: row.tag)])
+
+    def promises(self) -> Iterator[tuple[At, Punctuation]]:
+        for (at, group), value in sorted(self.promised.items(), key=lambda p: (p[0][0], p[0][1] or b"")):
+            if value > START:
+                yield at, Punctuation(value, None if group is None else group_of(group.decode()))
+
+    def ends(self, wired: Wiring) -> Iterator[tuple[At, Punctuation]]:
+        """Of a finite input: everything has come."""
+        for at in wired.inputs:
+            yield from ((at, promise) for promise in ends_at(START, self.reached.get(at)))
+
+
+def _add_arms(wired: Wiring, stage: Hosted, last: Mapping[int, int]) -> list[int]:
+    """The meeting of each arm, with an input of the graph for each port; ports are numbered over all arms."""
+    graph, port = wired.graph, 0
+    meetings = []
+    for arm in stage.arms:
+        before = {
+            i: add_steps(graph, x.steps, last[x.stage]) for i, x in enumerate(arm.inputs) if isinstance(x, Inside)
+        }
+        width = sum(x.ports if isinstance(x, Outside) else 1 for x in arm.inputs)
+        meeting = graph.add(arm.meeting.name, arm.meeting.make(width))
+        place = 0  # among the ports of this arm
+        for i, each in enumerate(arm.inputs):
+            if isinstance(each, Inside):
+                graph.connect(before[i], meeting, place)
+                place += 1
+                continue
+            if each.judge:
+                _add_judge(wired, each, stage.number, port, meeting, place)
+            for _ in range(each.ports):
+                wired.inputs[stage.number, port] = graph.input(meeting, place)
+                port, place = port + 1, place + 1
+        meetings.append(meeting)
+    return meetings
+
+
+def _add_judge(wired: Wiring, each: Outside, stage: int, port: int, meeting: int, place: int) -> None:
+    graph, first = wired.graph, len(wired.graph.nodes)
+    end = add_steps(graph, each.judge, None)
+    wired.shown[stage, port] = len(graph.inputs) - 1
+    graph.connect(end, meeting, place)
+    if each.again:
+        wired.silent |= set(range(first, end + 1))
+
+
+def _add_audits(wired: Wiring, stage: Hosted) -> None:
+    port = 0
+    for each in (x for arm in stage.arms for x in arm.inputs if isinstance(x, Outside)):
+        if each.marked and not each.again:
+            wired.shown[stage.number, port] = wired.graph.input(wired.graph.add(f"audit{port}", Audit()))
+        port += each.ports
+
+
+def _add_steps(graph: Graph, steps: tuple[Step, ...], meetings: list[int]) -> int:
+    """The operators of a stage; the first takes arm i on port i. An order is all in the meeting."""
+    if not steps:
+        return meetings[0]
+    return add_steps(graph, steps[1:], graph.add(steps[0].name, steps[0].make(), meetings))

@@ -1,0 +1,181 @@
+"""What leaves a task: rows to the shards of a stage, promises to all of them, counts to whoever takes the result."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+import polars as pl
+
+from windrow.graph.graph import Output
+from windrow.hosts.counters import OF_SIDES, Counter
+from windrow.hosts.spark.exchange import OUT, Kind, Row, encode
+from windrow.operators.operator import Side
+from windrow.operators.progress.meld import group_text
+from windrow.planner import ByKeys, Partition
+from windrow.progress import END, START, Punctuation
+from windrow.spec.names import REASON
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where rows go: to a port of a stage, spread over its shards; or, without a stage, out as results."""
+
+    stage: int = OUT
+    port: int = 0
+    partition: Partition = field(default_factory=ByKeys)
+    shards: tuple[int, ...] = ()
+    named: tuple[tuple[str, pl.DataType], ...] = ()  # what promises name, where that says in which shard a group is
+
+    def about(self, group: Hashable) -> tuple[int, ...]:
+        """The shards that have rows of a group: one, or any."""
+        if not self.named:
+            return self.shards
+        assert isinstance(group, tuple)
+        row = pl.DataFrame([group], schema=dict(self.named), orient="row")
+        [(shard, _)] = self.partition.split(row, len(self.shards))
+        return (self.shards[shard],)
+
+
+@dataclass
+class Outbox:
+    """Turns what leaves by one route into exchange rows. Promises are kept for ``last``."""
+
+    route: Route
+    ports: tuple[int, ...] = ()  # on which promises about groups go: who has all rows of a group speaks for all
+    promised: int = START
+    ended: bool = False
+    reached: int = START  # of a stream that has ended: how far it came
+    _groups: dict[Hashable, int] = field(default_factory=dict, init=False)
+
+    def note(self, promise: Punctuation) -> None:
+        """Keep the strongest promise of each kind."""
+        if promise.group is not None:
+            self._groups[promise.group] = max(promise.value, self._groups.get(promise.group, START))
+        elif promise.value == END:
+            self.ended = True
+            self.reached = max(self.reached, START if promise.reached is None else promise.reached)
+        else:
+            self.promised = max(self.promised, promise.value)
+
+    def data(self, frame: pl.DataFrame, sender: Sender) -> Iterator[Row]:
+        """Rows, on their way at once."""
+        if self.route.stage == OUT:
+            sender.counts[Counter.ROWS_OUT] += frame.height
+            yield sender.out(Kind.RESULT, frame.height, encode(frame))
+            return
+        for shard, part in self.route.partition.split(frame, len(self.route.shards)):
+            sender.counts[Counter.ROWS_SENT] += part.height
+            yield self._row(sender, self.route.shards[shard], Kind.DATA, part.height, encode(part))
+
+    def evidence(self, rows: pl.DataFrame, sender: Sender) -> Iterator[Row]:
+        """What every shard judges a source by."""
+        blob = encode(rows) if self.route.shards else None
+        yield from (self._row(sender, shard, Kind.EVIDENCE, 0, blob) for shard in self.route.shards)
+
+    def marks(self, rows: pl.DataFrame, sender: Sender) -> Iterator[Row]:
+        """What the markers of a source said: one shard holds them against what they said before."""
+        if self.route.shards:
+            yield self._row(sender, self.route.shards[0], Kind.MARKS, 0, encode(rows))
+
+    def last(self, sender: Sender) -> Iterator[Row]:
+        """A promise for every shard, even if it says nothing: each shard so takes part in each micro-batch."""
+        groups = {group: self.route.about(group) for group in self._groups}
+        about = sum(len(shards) for shards in groups.values())
+        sent = ((self.promised > START) + self.ended) * len(self.route.shards) + about
+        sender.counts[Counter.PROMISES_SENT] += sent
+        for shard in self.route.shards:
+            yield self._row(sender, shard, Kind.PROMISE, self.promised)
+            if self.ended:
+                yield self._row(sender, shard, Kind.PROMISE, END)
+            if self.reached > START:
+                yield self._row(sender, shard, Kind.REACHED, self.reached)
+        for group, shards in groups.items():
+            for shard, port in product(shards, self.ports or (self.route.port,)):
+                row = self._row(sender, shard, Kind.PROMISE, self._groups[group], group_text(group).encode())
+                yield row._replace(port=port)
+
+    def _row(self, sender: Sender, shard: int, kind: Kind, value: int, blob: bytes | None = None) -> Row:
+        return Row(shard, self.route.stage, self.route.port, kind, sender.tag(), value, blob)
+
+
+@dataclass
+class Sender:
+    """A task: what it counts, and how its rows are told from those of others."""
+
+    part: int  # distinguishes the tasks of a micro-batch, so that shards can order what they get
+    home: int = 0  # the shard that passes on what is for whoever takes the result
+    counts: dict[Counter, int] = field(default_factory=lambda: dict.fromkeys(Counter, 0))
+    _sequence: int = field(default=0, init=False)
+
+    def tag(self) -> int:
+        self._sequence += 1
+        return self.part << 24 | self._sequence
+
+    def out(self, kind: Kind, value: int, blob: bytes | None = None, port: int = 0) -> Row:
+        """Something for whoever takes the result; every level between passes it on."""
+        return Row(self.home, OUT, port, kind, self.tag(), value, blob)
+
+    def counted(self) -> list[Row]:
+        """All counts that are not 0, and always one, so that there is something to add up."""
+        counts = ((counter, n) for counter, n in self.counts.items() if n or counter is Counter.ROWS_IN)
+        return [self.out(Kind.COUNT, n, port=counter.number) for counter, n in counts]
+
+
+@dataclass
+class Outboxes:
+    """The outboxes of a graph: by the node that items come out of, and for side outputs by the node that found them.
+
+    ``evidence``: the boxes of everyone who judges the source that a node belongs to; the first gets its marks.
+    ``silent``: nodes that say what another one says, too, and are not counted. ``stage_of``: in a shard, the stage of a
+    node; bad rows that it finds go to the side output. Those of a source are found there by a query of their own.
+    """
+
+    sender: Sender
+    boxes: Sequence[Outbox]
+    ends: Mapping[int, Sequence[int]]
+    evidence: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    silent: frozenset[int] = frozenset()
+    stage_of: Mapping[int, int] = field(default_factory=dict)
+    _marks: dict[int, list[pl.DataFrame]] = field(default_factory=dict, init=False)
+
+    def rows(self, outputs: Iterable[Output]) -> Iterator[Row]:
+        """Data rows at once; promises and counts are kept for ``last``."""
+        for node, item in outputs:
+            if isinstance(item, Side):
+                yield from self._side(node, item)
+                continue
+            for box in (self.boxes[number] for number in self.ends[node]):
+                if isinstance(item, Punctuation):
+                    box.note(item)
+                elif item.height:
+                    yield from box.data(item, self.sender)
+
+    def _side(self, node: int, side: Side) -> Iterator[Row]:
+        if side.kind == "evidence":
+            for number in self.evidence[node]:
+                yield from self.boxes[number].evidence(side.rows, self.sender)
+        elif side.kind == "marks":
+            self._marks.setdefault(self.evidence[node][0], []).append(side.rows)
+        elif node not in self.silent:
+            self.sender.counts[OF_SIDES[side.kind]] += side.count
+            if side.kind == "late" and side.rows.width:
+                yield self.sender.out(Kind.LATE, side.rows.height, encode(side.rows))
+            elif side.kind == "bad" and side.rows.width and node in self.stage_of:
+                found = described(side.rows, self.stage_of[node])
+                yield self.sender.out(Kind.BAD, found.height, encode(found))
+
+    def last(self) -> list[Row]:
+        """What a task says when it has sent all its rows."""
+        rows = [row for box in self.boxes for row in box.last(self.sender)]
+        for number, marks in self._marks.items():
+            rows += self.boxes[number].marks(pl.concat(marks), self.sender)
+        return rows + self.sender.counted()
+
+
+def described(rows: pl.DataFrame, stage: int) -> pl.DataFrame:
+    """Bad rows of any stage in the same columns: where, why, and the row as JSON."""
+    values = pl.struct(pl.exclude(REASON, "^@.*$")).struct.json_encode()
+    shown = values if any(c != REASON and not c.startswith("@") for c in rows.columns) else pl.lit("{}")
+    return rows.select(pl.lit(f"stage {stage}").alias("source"), pl.col(REASON), shown.alias("row"))

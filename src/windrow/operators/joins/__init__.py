@@ -1,0 +1,1 @@
+"""Joins of two streams: rows in on two ports, pairs out."""

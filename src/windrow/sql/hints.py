@@ -1,0 +1,72 @@
+"""Hints in SQL, ``SELECT /*+ USING(wid), MEMORY('64 MB') */ ..``: how a query should run, never what it means."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from windrow.api.algorithm import MEMORY, USING, refusal
+from windrow.api.given import size
+from windrow.errors import QueryError, listing, underline
+from windrow.logical.nodes import Shape
+
+HINT = re.compile(r"(\w+)\s*\(\s*(?:'([^']*)'|([^'()]*?))\s*\)", re.ASCII)
+PART = re.compile(r"[^\s,()]+(?:\s*\([^()]*\))?|[^\s,]")
+KNOWN = ("USING(algorithm)", "MEMORY('64 MB')")
+
+
+@dataclass(frozen=True)
+class Hints:
+    """The algorithm to use, and the bytes that state should not exceed; ``places``: where each stands in the text."""
+
+    using: str | None = None
+    memory: int | None = None
+    places: tuple[tuple[str, int, int], ...] = ()
+
+    def check(self, window: Shape, text: str) -> None:
+        """Refuse, underlined, a hint that has no effect on this window."""
+        if (found := refusal(window, self.using, self.memory)) is not None:
+            start, end = next((s, e) for name, s, e in self.places if name == found[0])
+            raise QueryError(f"{found[1]}\n{underline(text, start, end)}")
+
+
+def hints(select: exp.Select, text: str) -> Hints:
+    """The hints of a SELECT."""
+    tree = select.args.get("hint")
+    if tree is None:
+        return Hints()
+    start = tree.meta["start"] + len("/*+")
+    body = text[start : tree.meta["end"] + 1 - len("*/")]
+    given: dict[str, tuple[str, int, int]] = {}
+    for part in PART.finditer(body):
+        place = (start + part.start(), start + part.end() - 1)
+        match = HINT.fullmatch(part.group())
+        name = match.group(1).lower() if match else ""
+        if match is None or name not in (USING, MEMORY):
+            raise _refused(f"unknown hint {part.group()}; available: {listing(KNOWN)}", text, *place)
+        if name in given:
+            raise _refused(f"{name.upper()} is given twice", text, *place)
+        given[name] = ((match.group(2) or match.group(3) or "").strip(), *place)
+    if not given:
+        raise _refused(f"the hint is empty; available: {listing(KNOWN)}", text, tree.meta["start"], tree.meta["end"])
+    places = tuple((name, *place) for name, (_, *place) in given.items())
+    return Hints(_algorithm(given), _bytes(given, text), places)  # type: ignore[arg-type]
+
+
+def _algorithm(given: dict[str, tuple[str, int, int]]) -> str | None:
+    return given[USING][0].lower().replace("_", "-") if USING in given else None  # two_level needs no quotes
+
+
+def _bytes(given: dict[str, tuple[str, int, int]], text: str) -> int | None:
+    if MEMORY not in given:
+        return None
+    try:
+        return size(given[MEMORY][0])
+    except QueryError as error:
+        raise _refused(str(error), text, *given[MEMORY][1:]) from None
+
+
+def _refused(why: str, text: str, start: int, end: int) -> QueryError:
+    return QueryError(f"{why}\n{underline(text, start, end)}")
