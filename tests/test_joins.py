@@ -86,7 +86,9 @@ def test_random_joins_as_spark_drives_them(seed):
 
 
 def with_sources(query, sources):
-    return Stream(query.node, {name: replace(query.sources[name], data=data, spark=True) for name, data in sources.items()})
+    return Stream(
+        query.node, {name: replace(query.sources[name], data=data, spark=True) for name, data in sources.items()}
+    )
 
 
 def test_a_stream_that_is_joined_with_itself_is_read_and_counted_once():
