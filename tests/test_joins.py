@@ -132,3 +132,36 @@ def test_two_stages_of_one_depth_are_one_stateful_operator_and_fused_ones_need_n
     assert len(list(spark.start(again).frame.stateful())) == 1
     other = a.window(60).agg(n=wr.sum("n"))
     assert len(list(spark.start(other).frame.stateful())) == 2
+
+
+ROWS = 400
+
+
+@pytest.mark.spark
+def test_joins_on_spark_streaming_and_batch(spark, tmp_path):
+    """Two sources of two kinds, a join by one key, then windows by another."""
+    rng = random.Random(3)
+    stamp = pl.col("t").mul(1_000_000).cast(pl.Datetime("us", "UTC"))
+    frames = {n: rows(rng, "bigint", ROWS, 600, v).sort("t").with_columns(stamp) for n, v in (("l", "x"), ("r", "y"))}
+    for name, frame in frames.items():
+        (tmp_path / name).mkdir()
+        for part in range(2):
+            frame[part * ROWS // 2 : (part + 1) * ROWS // 2].write_parquet(tmp_path / name / f"{part}.parquet")
+
+    def query(left, right):
+        pairs = left.join(right, on="k", within=("-5 seconds", "10 seconds"))
+        later = pairs.select("x", "y", u="greatest(t, t_right)")
+        return later.window("1 minute", on="u").group_by("x").agg(n=wr.count(), s=wr.sum("y"))
+
+    expected = oracle(query(*(wr.stream(frames[name], "t", slack="0 seconds", name=name) for name in "lr")))
+    batch = query(*(wr.stream(spark.read.parquet(str(tmp_path / n)), "t", name=n) for n in "lr"))
+    compare(batch.collect(), expected, "batch")
+    source = spark.readStream.schema(spark.read.parquet(str(tmp_path / "l")).schema).option("maxFilesPerTrigger", 1)
+    left = wr.stream(source.parquet(str(tmp_path / "l")), "t", slack="0 seconds", name="l")
+    right = wr.read_parquet(tmp_path / "r", progress="t", slack="0 seconds", name="r", streaming=True, max_files=1)
+    out = query(left, right).to_spark()
+    writer = out.writeStream.format("parquet").option("path", str(tmp_path / "out"))
+    writer.option("checkpointLocation", str(tmp_path / "state")).trigger(availableNow=True).start().awaitTermination()
+    found = pl.read_parquet(tmp_path / "out" / "*.parquet")
+    end = min(frame["t"].max() for frame in frames.values())
+    compare(found, expected.filter(pl.col("window_end") <= end), "stream")

@@ -36,7 +36,15 @@ def by_row(s):
     return s.each_row("30 seconds", 50).agg(n=wr.count(), longest=wr.max("len"))
 
 
-QUERIES = {f.__name__: f for f in (sliding, sessions, in_order, two_stages, by_row)}
+def joined(s):
+    """A stream with itself, and the pairs grouped by another key."""
+    large = s.where("len > 800").select("ts", "src_ip", "len")
+    small = s.where("len < 200").select("ts", "src_ip", "src_port")
+    pairs = large.join(small, on="src_ip", within=("0 seconds", "1 second"))
+    return pairs.window("30 seconds", on="ts").group_by("src_port").agg(n=wr.count(), longest=wr.max("len"))
+
+
+QUERIES = {f.__name__: f for f in (sliding, sessions, in_order, two_stages, by_row, joined)}
 
 
 def started(spark, folder, name):
