@@ -34,6 +34,7 @@ from windrow.planner.rows import (
     splitting,
     top_stage,
 )
+from windrow.planner.rules import rewritten
 from windrow.planner.shared import Member, joined, members, panes_of, shared_step
 from windrow.planner.windows import SHAPES, WATCHING, Physical, groups_promised, key_names
 from windrow.spec.names import WINDOW_END
@@ -42,9 +43,9 @@ from windrow.spec.time import physical
 
 def plan(node: logical.Node, given: Given = NOTHING) -> Plan:
     """The physical plan; raises PlanError for what is not supported yet, or could never produce output."""
-    wanted = list(node.schema)
-    outputs = tuple(p.then(columns(wanted)) for p in _Build(given).pipelines(node))
-    return Plan(node, outputs, dict(node.schema))
+    wanted, better = list(node.schema), rewritten(node)
+    outputs = tuple(p.then(columns(wanted)) for p in _Build(given).pipelines(better))
+    return Plan(node, outputs, dict(node.schema), better)
 
 
 class Wanted(NamedTuple):
