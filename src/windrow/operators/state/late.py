@@ -47,6 +47,10 @@ class Spans:
         """Which rows have a released window. A row in no window is never late."""
         return np.asarray((self.first < self.closed) & (self.first < self.last))
 
+    def first_open(self) -> Ints:
+        """The first window of each row that is not released; at least ``last`` where there is none."""
+        return np.maximum(self.first, self.closed)
+
     def of(self, chosen: Bools) -> Spans:
         """The same for some of the rows."""
         closed = self.closed[chosen] if isinstance(self.closed, np.ndarray) else self.closed
@@ -127,15 +131,16 @@ class Lateness:
             "they stop the query: give the source more slack, or choose drop, side or revise"
         )
 
-    def records(self, rows: Batch, spans: Spans, late_by: Ints) -> Batch:
-        """A record of each late row, with all of its columns: what the gate puts out."""
+    def aside(self, rows: Batch, spans: Spans, late_by: Ints) -> Side:
+        """Late rows that leave by the side: a record of each, with all of its columns and how late it is."""
         starts, ends = self.window.bounds_array(spans.first)
-        return rows.with_columns(
+        records = rows.with_columns(
             *self.bounds.columns(starts, ends),
             pl.Series(WINDOWS, self.missed(spans), dtype=pl.Int64),
             pl.Series(LATE_BY, late_by, dtype=pl.Int64),
             pl.lit(1, pl.Int64).alias(LATE_ROWS),
         )
+        return Side("late", rows.height, records)
 
 
 def late_schema(columns: dict[str, pl.DataType], bound: pl.DataType) -> dict[str, pl.DataType]:

@@ -45,7 +45,7 @@ class Running(WindowOperator[Landmark]):
         spans = Spans(pane, np.full(len(pane), UNBOUNDED), closed)
         kept, side = self.lateness.sift(batch, spans)
         if self.options.generous and spans.late().any():  # late rows count from the first open window on
-            kept = self._combined(batch.with_columns(pl.Series(PANE, np.maximum(pane, closed))), (PANE, *self.keys))
+            kept = self._combined(batch.with_columns(pl.Series(PANE, spans.first_open())), (PANE, *self.keys))
         if kept.height:
             self.marks[GREATEST] = max(self.marks[GREATEST], int(kept[PANE].max()))  # type: ignore[arg-type]
             self.chunks.append(kept.with_columns(pl.col(PANE).alias(CHUNK)))
