@@ -56,12 +56,13 @@ from windrow.sql.select import sql  # noqa: E402
 
 if TYPE_CHECKING:
     from windrow.hosts.spark.checkpoint import check as check_checkpoint
-    from windrow.hosts.spark.compile import late_rows, results
+    from windrow.hosts.spark.compile import bad_rows, late_rows, results
     from windrow.hosts.spark.session import session
     from windrow.hosts.spark.start import start
 
 # What only Spark needs is imported on first use: PySpark takes a quarter of the time of everything else.
 _ON_SPARK = {
+    "bad_rows": ("compile", "bad_rows"),
     "check_checkpoint": ("checkpoint", "check"),
     "late_rows": ("compile", "late_rows"),
     "results": ("compile", "results"),
@@ -96,6 +97,7 @@ __all__ = [
     "approx_heavy_hitters",
     "approx_quantile",
     "avg",
+    "bad_rows",
     "check_checkpoint",
     "collect_list",
     "collect_set",

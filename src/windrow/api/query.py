@@ -117,8 +117,8 @@ class Query:
     ) -> DataFrame:
         """The result as a Spark DataFrame: streaming if any source is. ``shards`` must not change over a checkpoint.
 
-        ``with_late``: one DataFrame of results and late records, for ``foreachBatch``: ``wr.results(df)`` and
-        ``wr.late_rows(df)`` separate them. ``state_limit``: how much state a shard may hold ("2 GB"); a query that
+        ``with_late``: one DataFrame of results, late records and bad rows that were found after a window or a join, for
+        ``foreachBatch``: ``wr.results(df)``, ``wr.late_rows(df)`` and ``wr.bad_rows(df)`` separate them. ``state_limit``: how much state a shard may hold ("2 GB"); a query that
         needs more stops with an error that says what holds it, instead of filling the machine. ``checkpoint``: the
         folder that the stream will get as its ``checkpointLocation``; the algorithms chosen at the first start are
         kept there and used again, so that they can be chosen by what the files hold.
@@ -148,6 +148,8 @@ class Query:
     # -- results -----------------------------------------------------------------------------------------------
     def bad_rows(self) -> Any:
         """The rows that cannot take part, with the reason: a Spark DataFrame, or a Polars one.
+
+        On Spark, those that are bad before the first window or join; ``wr.bad_rows`` has those that are found later.
 
         >>> from windrow import stream
         >>> stream([{"t": 1}, {"t": None}], progress="t").bad_rows()["reason"].to_list()

@@ -299,8 +299,8 @@ def collect(plan: Plan, sources: Mapping[str, pl.DataFrame | Files]) -> pl.DataF
 
 
 def bad_rows(plan: Plan, sources: Mapping[str, pl.DataFrame | Files]) -> pl.DataFrame:
-    """The rows of finite sources that have no readable progress value, and the files that cannot be read."""
-    return _fed(plan, sources).bad_rows()
+    """The bad rows of finite sources, those for which a function after a window fails, and files that cannot be read."""
+    return _fed(plan, sources).end().bad_rows()
 
 
 def _fed(plan: Plan, sources: Mapping[str, pl.DataFrame | Files]) -> LocalRun:

@@ -49,5 +49,6 @@ def disturbed(
 def _check_same(died: MicroBatch, again: MicroBatch, where: str) -> None:
     compare(again.results, died.results, where)
     compare(again.late, died.late, f"{where}, late rows")
+    compare(again.bad, died.bad, f"{where}, bad rows")
     if {**again.counts, **HISTORY} != {**died.counts, **HISTORY}:
         raise Mismatch(f"{where}: the counts {again.counts} instead of {died.counts}")

@@ -32,7 +32,7 @@ from pyspark.sql.types import StructType
 from windrow.api.stream import Stream
 from windrow.hosts.counters import NAMES
 from windrow.hosts.spark import shard as shards_of
-from windrow.hosts.spark.compile import LATE_ROWS, RESULTS
+from windrow.hosts.spark.compile import BAD_ROWS, LATE_ROWS, RESULTS
 from windrow.hosts.spark.exchange import METRICS, Kind
 from windrow.hosts.spark.native import applies
 from windrow.hosts.spark.schema import to_spark as spark_schema
@@ -91,11 +91,12 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """What a micro-batch puts out."""
+    """The output of a micro-batch; late and bad rows only if the query was started with ``with_late``."""
 
     results: pl.DataFrame
     late: pl.DataFrame
     counts: dict[str, int]
+    bad: pl.DataFrame = field(default_factory=pl.DataFrame)
 
 
 class Running:
@@ -118,7 +119,8 @@ class Running:
             self.checkpoint.stores = drafts
         if not {RESULTS, LATE_ROWS} <= set(found.columns):
             return MicroBatch(found, pl.DataFrame(), run.counts)
-        return MicroBatch(_column(found, RESULTS), _column(found, LATE_ROWS), run.counts)
+        results, late, bad = (_column(found, name) for name in (RESULTS, LATE_ROWS, BAD_ROWS))
+        return MicroBatch(results, late, run.counts, bad)
 
 
 def _column(found: pl.DataFrame, name: str) -> pl.DataFrame:

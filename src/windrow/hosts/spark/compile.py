@@ -42,7 +42,8 @@ def to_spark(
 ) -> DataFrame:
     """The result of a plan over Spark DataFrames, itself an ordinary DataFrame.
 
-    ``with_late``: each row is either a result or a late record, in the struct columns RESULTS and LATE_ROWS.
+    ``with_late``: each row is a result, a late record, or a bad row that a shard found, in the struct columns RESULTS,
+    LATE_ROWS and BAD_ROWS.
     """
     frames = [sources[s.name] for s in plan.scans()]
     streaming = any(is_streaming(f) for f in frames)
@@ -93,9 +94,11 @@ def late_rows(both: DataFrame) -> DataFrame:
 
 
 def bad_rows(both: DataFrame) -> DataFrame:
-    """The bad rows that shards found, of a DataFrame made by ``to_spark(with_late=True)``: where, why, the row as JSON.
+    """The bad rows that shards found, of a DataFrame made by ``to_spark(with_late=True)``.
 
-    Those that are bad as they come from their source are in ``Stream.bad_rows``.
+    They are rows for which a Python function after a window or a join failed. ``source`` names the stage, ``reason``
+    says what failed, and ``row`` is the row as JSON. Rows that are bad before the first window are in
+    ``Stream.bad_rows``.
     """
     return both.where(f"{BAD_ROWS} IS NOT NULL").select(f"{BAD_ROWS}.*")
 
