@@ -118,10 +118,11 @@ class Query:
         """The result as a Spark DataFrame: streaming if any source is. ``shards`` must not change over a checkpoint.
 
         ``with_late``: one DataFrame of results, late records and bad rows that were found after a window or a join, for
-        ``foreachBatch``: ``wr.results(df)``, ``wr.late_rows(df)`` and ``wr.bad_rows(df)`` separate them. ``state_limit``: how much state a shard may hold ("2 GB"); a query that
-        needs more stops with an error that says what holds it, instead of filling the machine. ``checkpoint``: the
-        folder that the stream will get as its ``checkpointLocation``; the algorithms chosen at the first start are
-        kept there and used again, so that they can be chosen by what the files hold.
+        ``foreachBatch``: ``wr.results(df)``, ``wr.late_rows(df)`` and ``wr.bad_rows(df)`` separate them.
+        ``state_limit``: how much state a shard may hold ("2 GB"); a query that needs more stops with an error that
+        names what holds it, instead of filling the machine. ``checkpoint``: the folder that the stream will get as its
+        ``checkpointLocation``; the algorithms chosen at the first start are kept there and used again, so that they can
+        be chosen by what the files hold.
         """
         from windrow.hosts.spark import compile as spark
 

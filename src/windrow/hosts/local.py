@@ -299,7 +299,7 @@ def collect(plan: Plan, sources: Mapping[str, pl.DataFrame | Files]) -> pl.DataF
 
 
 def bad_rows(plan: Plan, sources: Mapping[str, pl.DataFrame | Files]) -> pl.DataFrame:
-    """The bad rows of finite sources, those for which a function after a window fails, and files that cannot be read."""
+    """The bad rows of finite sources and of the results over them, and the files that cannot be read."""
     return _fed(plan, sources).end().bad_rows()
 
 
