@@ -82,7 +82,7 @@ def test_lengths_as_text_timedelta_or_number():
         (lambda: wr.stream(ROWS, progress="t").window(range="x"), r"range 'x' is not a length"),
         (
             lambda: wr.stream(ROWS, progress="t").where("len > 0"),
-            r"unknown column 'len'; there are: k, t, x\n  len > 0",
+            r"unknown column 'len'; available: k, t, x\n  len > 0",
         ),
         (lambda: wr.stream(ROWS, progress="t").where("x"), r"a condition must be true or false"),
         (lambda: wr.stream(ROWS, progress="t").where("x >"), r"cannot read 'x >'"),

@@ -209,7 +209,7 @@ def test_a_promise_by_hand_of_another_type_is_refused(at):
 def test_promises_on_time_say_nothing_about_windows_of_rows():
     numbered = wr.stream(frame((1, "a", None)), "t", punctuation="m", row_num="t", name="s")
     run = numbered.rows(2).agg(n=wr.count()).run()
-    with pytest.raises(wr.QueryError, match=r"a promise on t says nothing here: the windows over 's' are over row nu"):
+    with pytest.raises(wr.QueryError, match=r"a promise on t has no effect here: the windows over 's' are over row nu"):
         run.promise("s", 5)
     run.push("s", frame((0, "a", None), (None, "a", 100), (None, "a", 90), (1, "a", None)))
     assert run.counts["promises_ignored"] == 2

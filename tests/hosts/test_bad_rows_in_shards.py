@@ -18,11 +18,11 @@ def frame(rows):
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
-def share(total):
-    return 100 // total
-
-
 def query(source):
+    def share(total):  # in here, so that workers of a real Spark get it by value
+        return 100 // total
+
+    share.__qualname__ = "share"
     s = wr.stream(source, "t", slack=0, name="s")
     totals = s.window(10).group_by("k").agg(total=wr.sum("x"))
     return totals.apply(share=wr.udf(share, "BIGINT", "total"))

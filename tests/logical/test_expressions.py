@@ -460,11 +460,11 @@ def test_a_quoted_name_is_a_column_and_a_quoted_text_is_a_text():
 REFUSED = [
     (
         "zz > 1",
-        "unknown column 'zz'; there are: Len, b, c, d, f, i32, i8, n, s, ts, u8, x, y\n  zz > 1\n  ^^",
+        "unknown column 'zz'; available: Len, b, c, d, f, i32, i8, n, s, ts, u8, x, y\n  zz > 1\n  ^^",
     ),
     (
         "x > 1 AND\n  nope = 2",
-        "unknown column 'nope'; there are: Len, b, c, d, f, i32, i8, n, s, ts, u8, x, y\n    nope = 2\n    ^^^^",
+        "unknown column 'nope'; available: Len, b, c, d, f, i32, i8, n, s, ts, u8, x, y\n    nope = 2\n    ^^^^",
     ),
     ("x AND b", "AND, OR and NOT take conditions, and this is of type bigint\n  x AND b\n  ^"),
     (
@@ -527,14 +527,14 @@ def test_what_means_nothing_is_a_query_error_that_says_why_and_where(text, said)
 
 
 def test_an_ambiguous_name_lists_the_candidates():
-    with pytest.raises(QueryError, match="ambiguous column 'AB'; there are: Ab, aB"):
+    with pytest.raises(QueryError, match="ambiguous column 'AB'; available: Ab, aB"):
         typed("AB > 1", {"aB": pl.Int64(), "Ab": pl.Int64(), "x": pl.Int64()})
 
 
 def test_without_the_text_there_is_no_underline():
     with pytest.raises(QueryError) as error:
         resolve(parse("zz > 1"), {"x": pl.Int64()})
-    assert str(error.value) == "unknown column 'zz'; there are: x"
+    assert str(error.value) == "unknown column 'zz'; available: x"
 
 
 # -- units -----------------------------------------------------------------------------------------------------------

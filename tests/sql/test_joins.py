@@ -193,7 +193,7 @@ def test_what_is_ambiguous_or_not_supported_is_underlined(query, message, underl
         ({"within": (0, 0)}, "give on=, or left_on= and right_on="),
         ({"on": "k", "within": "5 seconds"}, "must be two lengths"),
         ({"on": "k", "within": ("x", "5 seconds")}, "is not a length"),
-        ({"on": "k", "within": ("1 second", "-1 second")}, "takes no pair"),
+        ({"on": "k", "within": ("1 second", "-1 second")}, "can have no pairs"),
         ({"left_on": "k", "within": (0, 0)}, "the same number of keys, not 1 and 0"),
         ({"on": "dst", "within": (0, 0)}, "unknown column 'dst'"),
         ({"left_on": "src", "right_on": "v", "within": (0, 0)}, "cannot be equal"),

@@ -3,8 +3,8 @@
 Q6-7 is a tumbling sum over one source, Q6-8 a sliding count (RANGE 10 s, SLIDE 1 s) over two main links and a control
 link that is almost empty and lags by some seconds. The groups are the thesis's, per window length: small ones of 1
 row, medium ones of 15 on average, large ones of 300; in DS1 .. DS5 the small ones have 1, 3, 5, 7, 9 % of the rows and
-the medium ones 20 %. Rows come in batches of a part of a slide, each followed by its promise, because groups change
-their way by the batch; memory is the greatest ``state_bytes()`` after any batch or promise.
+the medium ones 20 %. Rows come in batches of a part of a slide, each followed by its promise, because groups switch
+between eager and lazy by the batch; memory is the greatest ``state_bytes()`` after any batch or promise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from windrow.windows import Sliding
 SMALL = {"DS1": 0.01, "DS2": 0.03, "DS3": 0.05, "DS4": 0.07, "DS5": 0.09}
 MEDIUM = 0.2
 SECOND = 1_000_000
-WAYS: dict[str, Callable[..., Operator]] = {
+ALGORITHMS: dict[str, Callable[..., Operator]] = {
     "eager": Wid,
     "lazy": Buffering,
     "adapt": AdaptWid,
@@ -57,11 +57,11 @@ class Query:
     batches: int = 20  # per slide
     skew: int = 0  # how far the last source lags
 
-    def operator(self, way: str) -> Operator:
+    def operator(self, algorithm: str) -> Operator:
         function, argument = self.aggregate
         aggregates = Partials([make(function, "r", argument, pl.Int64())])
         what = Windowing(self.window, ("src",), aggregates)
-        return AdaptWid(what, len(self.links)) if way == "adapt" else WAYS[way](what)
+        return AdaptWid(what, len(self.links)) if algorithm == "adapt" else ALGORITHMS[algorithm](what)
 
 
 TUMBLING = Query("q6_7", Sliding(SECOND, SECOND), ("sum", "len"))
@@ -72,7 +72,7 @@ SLIDING = [
 
 
 def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
-    """Every query, data set and way; times are CPU times, the least of some runs in turns."""
+    """Every query, data set and algorithm; times are CPU times, the least of some runs in turns."""
     rows, windows, runs = (20_000, 2, 2) if quick else (200_000, 3, 3)
     queries = [TUMBLING, SLIDING[0], SLIDING[2]] if quick else [TUMBLING, *SLIDING]
     found: dict[tuple[str, str, str], Cost] = {}
@@ -80,7 +80,9 @@ def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
         for j, (name, small) in enumerate(SMALL.items()):
             say(f"{query.name} {name}", (i + j / len(SMALL)) / len(queries))
             steps = arrivals(query, small, rows, windows)
-            found.update({(query.name, name, way): cost for way, cost in measured(query, steps, runs).items()})
+            found.update(
+                {(query.name, name, algorithm): cost for algorithm, cost in measured(query, steps, runs).items()}
+            )
     curve = {}
     for size in (s for s in SIZES if not quick or s <= rows):
         say(f"{size:,} rows per window length", 0.98)
@@ -122,12 +124,15 @@ def arrivals(query: Query, small: float, rows: int, windows: int) -> list[Step]:
 
 
 def measured(query: Query, steps: Sequence[Step], runs: int) -> dict[str, Cost]:
-    """Of each way the memory of its first run, and the least time and the least latency of all. The ways take turns,
-    in the other order each time, so that what slows the machine slows all."""
-    found = {way: drive(Bucket(query.window), query.operator(way), steps, sizes=True) for way in WAYS}
+    """For each algorithm the memory of its first run, and the least time and latency of all runs. They take turns, in
+    reverse order each time, so that what slows the machine slows all.
+    """
+    found = {
+        algorithm: drive(Bucket(query.window), query.operator(algorithm), steps, sizes=True) for algorithm in ALGORITHMS
+    }
     for turn in range(runs - 1):
-        for way in list(WAYS)[:: 1 if turn % 2 else -1]:
-            again, cost = drive(Bucket(query.window), query.operator(way), steps), found[way]
+        for algorithm in list(ALGORITHMS)[:: 1 if turn % 2 else -1]:
+            again, cost = drive(Bucket(query.window), query.operator(algorithm), steps), found[algorithm]
             cost.seconds = min(cost.seconds, again.seconds)
             cost.promises = min(cost.promises, again.promises, key=sum)
     return found
@@ -140,37 +145,39 @@ def relative(query: Query, rows: int, runs: int) -> float:
 
 
 def _figures(found: dict[tuple[str, str, str], Cost]) -> dict[str, float]:
-    """The bytes of Q6-8 without skew have the plain names, as Figure 6-19 has all three ways for it."""
+    """The bytes of Q6-8 without skew have the plain names, as Figure 6-19 has all three algorithms for it."""
     figures: dict[str, float] = {}
-    for (query, name, way), cost in found.items():
-        label = f"{way}_{name}" if query == SLIDING[0].name else f"{way}_{name}_{query}"
+    for (query, name, algorithm), cost in found.items():
+        label = f"{algorithm}_{name}" if query == SLIDING[0].name else f"{algorithm}_{name}_{query}"
         figures[f"bytes_{label}"] = cost.bytes
         figures[f"seconds_{label}"] = round(cost.seconds, 3)
         figures[f"latency_ms_{label}"] = round(1000 * cost.latency, 2)
     for what in ("seconds", "latency"):
-        for way in ("lazy", "adapt", "adaptpaned"):
-            figures[f"{what}_{way}_over_eager"] = round(_total(found, way, what) / _total(found, "eager", what), 2)
+        for algorithm in ("lazy", "adapt", "adaptpaned"):
+            figures[f"{what}_{algorithm}_over_eager"] = round(
+                _total(found, algorithm, what) / _total(found, "eager", what), 2
+            )
     return figures
 
 
-def _total(found: dict[tuple[str, str, str], Cost], way: str, what: str) -> float:
-    return float(sum(getattr(cost, what) for (_, _, other), cost in found.items() if other == way))
+def _total(found: dict[tuple[str, str, str], Cost], algorithm: str, what: str) -> float:
+    return float(sum(getattr(cost, what) for (_, _, other), cost in found.items() if other == algorithm))
 
 
 def _claims(found: dict[tuple[str, str, str], Cost], rows: int) -> dict[str, bool]:
     places = sorted({(query, name) for query, name, _ in found})
 
-    def small(way: str) -> bool:
+    def small(algorithm: str) -> bool:
         return all(
-            found[*place, way].bytes <= MOST * min(found[*place, "eager"].bytes, found[*place, "lazy"].bytes)
+            found[*place, algorithm].bytes <= MOST * min(found[*place, "eager"].bytes, found[*place, "lazy"].bytes)
             for place in places
         )
 
     return {
         f"AdaptWID takes at most {MOST} times the memory of the smaller of eager and lazy, everywhere": small("adapt"),
         "with panes it does, too": small("adaptpaned"),
-        "all ways give the same number of results": all(
-            len({found[*place, way].results for way in WAYS}) == 1 for place in places
+        "all algorithms give the same number of results": all(
+            len({found[*place, algorithm].results for algorithm in ALGORITHMS}) == 1 for place in places
         ),
         no_slower(rows): _total(found, "adapt", "seconds") <= _total(found, "eager", "seconds"),
         SLOWER_PROMISES: _total(found, "adapt", "latency") <= LATER * _total(found, "eager", "latency"),
@@ -182,9 +189,9 @@ def _plot(figure: Any, found: dict[tuple[str, str, str], Cost], queries: list[st
     axes = figure.subplots(len(rows), len(queries), sharex=True, squeeze=False)
     for line, (label, what, unit) in zip(axes, rows, strict=True):
         for plot, query in zip(line, queries, strict=True):
-            for way in WAYS:
-                values = [unit * getattr(found[query, name, way], what) for name in SMALL]
-                plot.plot(list(SMALL), values, marker=".", label=way)
+            for algorithm in ALGORITHMS:
+                values = [unit * getattr(found[query, name, algorithm], what) for name in SMALL]
+                plot.plot(list(SMALL), values, marker=".", label=algorithm)
             plot.set_ylim(bottom=0)
         line[0].set_ylabel(label)
     for plot, query in zip(axes[0], queries, strict=True):

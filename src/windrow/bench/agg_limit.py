@@ -30,27 +30,27 @@ PANES, WINDOWS = 0.5, 0.25  # the least shares of the rate of Polars
 
 
 def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
-    """Count and maximum by pane and key, the three ways in turn, medians. All use the thread pool of this process."""
+    """Count and maximum by pane and key, three variants in turn, medians. All use the thread pool of this process."""
     rounds = 7 if quick else 15
     say("generating data", 0.0)
     batches = generate(2 if quick else 5)
-    ways: dict[str, Callable[[Sequence[pa.Table]], int]] = {"polars": bare, "panes": panes, "windows": windows}
-    seconds: dict[str, list[float]] = {way: [] for way in ways}
+    variants: dict[str, Callable[[Sequence[pa.Table]], int]] = {"polars": bare, "panes": panes, "windows": windows}
+    seconds: dict[str, list[float]] = {variant: [] for variant in variants}
     results: dict[str, int] = {}
     for i in range(rounds + 1):
-        for way, go in ways.items():
-            say(f"{way}, round {i} of {rounds}", i / (rounds + 1))
+        for variant, go in variants.items():
+            say(f"{variant}, round {i} of {rounds}", i / (rounds + 1))
             began = time.perf_counter()
-            results[way] = go(batches)
+            results[variant] = go(batches)
             if i:  # the first round warms up
-                seconds[way].append(time.perf_counter() - began)
+                seconds[variant].append(time.perf_counter() - began)
     rows = sum(b.num_rows for b in batches)
     figures: dict[str, float] = {"threads": pl.thread_pool_size(), "rows": rows}
-    for way in ways:
-        figures[f"rows_per_s_{way}"] = round(rows / median(seconds[way]))
-        figures[f"results_{way}"] = results[way]
-    for way in ("panes", "windows"):
-        figures[f"{way}_over_polars"] = round(median(seconds["polars"]) / median(seconds[way]), 3)
+    for variant in variants:
+        figures[f"rows_per_s_{variant}"] = round(rows / median(seconds[variant]))
+        figures[f"results_{variant}"] = results[variant]
+    for variant in ("panes", "windows"):
+        figures[f"{variant}_over_polars"] = round(median(seconds["polars"]) / median(seconds[variant]), 3)
     holds = {
         f"admission and panes run at {PANES:.0%} of the rate of Polars or more": figures["panes_over_polars"] >= PANES,
         f"whole windows at RANGE/SLIDE {RATIO} run at {WINDOWS:.0%} of it or more": (
@@ -73,7 +73,7 @@ def generate(batches: int, rows: int = ROWS) -> list[pa.Table]:
             "len": rng.integers(40, 1501, total),
         }
     )
-    newest = pl.CompatLevel.newest()  # text as Polars has it, so that nobody pays for a conversion
+    newest = pl.CompatLevel.newest()  # text as Polars stores it, so that no variant pays for a conversion
     return [frame[i * rows : (i + 1) * rows].to_arrow(compat_level=newest) for i in range(batches)]
 
 
@@ -111,7 +111,7 @@ def windows(batches: Sequence[pa.Table]) -> int:
 def _plot(figure: Any, figures: dict[str, float]) -> None:
     axes = figure.subplots()
     names = {"polars": "bare Polars group-by", "panes": "admission + panes", "windows": f"windows, R/S {RATIO}"}
-    bars = axes.bar(list(names.values()), [figures[f"rows_per_s_{way}"] for way in names])
+    bars = axes.bar(list(names.values()), [figures[f"rows_per_s_{variant}"] for variant in names])
     axes.bar_label(bars, ["", f"{figures['panes_over_polars']:.2f}", f"{figures['windows_over_polars']:.2f}"])
     axes.set(ylabel=f"rows per second, one process, {figures['threads']} threads each")
 

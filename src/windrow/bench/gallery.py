@@ -43,8 +43,10 @@ def _summary(experiments: Sequence[Experiment], folder: Path) -> str:
         holds = _found(experiment, folder)["holds"]
         name = escape(experiment.name)
         kind = "holds" if all(holds.values()) else "fails"
-        said = f'<span class="{kind}">{sum(holds.values())} of {len(holds)} hold</span>' if holds else "no claims"
-        rows.append(f'<tr><td><a href="#{name}">{name}</a></td><td>{escape(experiment.paper)}</td><td>{said}</td></tr>')
+        result = f'<span class="{kind}">{sum(holds.values())} of {len(holds)} hold</span>' if holds else "no claims"
+        rows.append(
+            f'<tr><td><a href="#{name}">{name}</a></td><td>{escape(experiment.paper)}</td><td>{result}</td></tr>'
+        )
     return f"<table><tr><th>experiment</th><th>reproduces</th><th>claims</th></tr>{''.join(rows)}</table>"
 
 
@@ -61,9 +63,9 @@ def _section(experiment: Experiment, folder: Path) -> str:
 
 
 def _claim(claim: str, holds: bool, curves: dict[str, dict[str, float]]) -> str:
-    said = f'<span class="{"holds" if holds else "fails"}">{"holds" if holds else "does not hold"}</span>'
+    result = f'<span class="{"holds" if holds else "fails"}">{"holds" if holds else "does not hold"}</span>'
     points = "".join(f"<tr><td>{escape(at)}</td><td>{v:,}</td></tr>" for at, v in curves.get(claim, {}).items())
-    return f"<li>{escape(claim)}: {said}{f'<table>{points}</table>' if points else ''}</li>"
+    return f"<li>{escape(claim)}: {result}{f'<table>{points}</table>' if points else ''}</li>"
 
 
 def _image(experiment: Experiment, folder: Path) -> str:

@@ -68,13 +68,13 @@ def arrivals(ticks: int) -> list[Step]:
     ]
 
 
-def measured(way: str, window: Sliding, steps: list[Step], runs: int) -> tuple[float, int]:
+def measured(algorithm: str, window: Sliding, steps: list[Step], runs: int) -> tuple[float, int]:
     """Seconds of the fastest run, and the number of results."""
     costs = []
     for _ in range(runs):
         aggregates = Partials([make("max", "most", "x", pl.Int64())])
-        kind: Callable[..., Operator] = Paned if way == "paned" else Wid
-        feed: Operator = Panes(window, ["k"], aggregates) if way == "paned" else Bucket(window)
+        kind: Callable[..., Operator] = Paned if algorithm == "paned" else Wid
+        feed: Operator = Panes(window, ["k"], aggregates) if algorithm == "paned" else Bucket(window)
         costs.append(drive(feed, kind(Windowing(window, ("k",), aggregates)), steps))
     return min(cost.seconds for cost in costs), costs[0].results
 

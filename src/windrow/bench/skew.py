@@ -53,9 +53,9 @@ def behind(fed: pl.DataFrame, seconds: float) -> pl.DataFrame:
 
 def asked(text: str, feeds: Feeds, band: float = BAND) -> Stream:
     """A query over the links."""
-    ways = heartbeats(CLOCK, f"{band:g} seconds")
-    made = {n: stream(f.clear().drop("arrival"), "ts", punctuation=ways, name=n) for n, f in feeds.items()}
-    return sql(text, **made)
+    promises = heartbeats(CLOCK, f"{band:g} seconds")
+    streams = {n: stream(f.clear().drop("arrival"), "ts", punctuation=promises, name=n) for n, f in feeds.items()}
+    return sql(text, **streams)
 
 
 def fed_through(query: Stream, feeds: Feeds) -> tuple[int, pl.DataFrame, int]:

@@ -35,7 +35,7 @@ ROWS_PER_BATCH = 1_000_000
 FILES_PER_BATCH = 4  # so that both cores map
 KEYS = 1000
 SLACK = 3  # seconds, and the disorder of the data
-WAYS = {
+VARIANTS = {
     "windrow": "Windrow",
     "spark_default": "Spark's own window(), default state store",
     "spark_rocksdb": "Spark's own window(), RocksDB",
@@ -89,14 +89,14 @@ def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
 
 
 def sessions(spark: SparkSession) -> dict[str, SparkSession]:
-    """The session of each way, all in one JVM. Those that are not ours have Spark's default for every setting of SQL
-    and streaming; but Spark's own query gets as many shuffle partitions as ours, for its 200 would only make it slower.
+    """The session of each variant, all in one JVM. Those that are not ours have Spark's default for every setting of
+    SQL and streaming; but Spark's own query gets as many shuffle partitions as ours: its 200 would only make it slower.
     """
     from windrow.hosts.spark.session import SHUFFLE_PARTITIONS
 
     stock = _stock(spark)
     stock.conf.set(SHUFFLE_PARTITIONS, spark.conf.get(SHUFFLE_PARTITIONS))
-    return {**dict.fromkeys(WAYS, spark), "spark_default": stock, "foreign": _stock(spark)}
+    return {**dict.fromkeys(VARIANTS, spark), "spark_default": stock, "foreign": _stock(spark)}
 
 
 def _stock(spark: SparkSession) -> SparkSession:
@@ -140,13 +140,13 @@ class _Bench:
 
     def measure(self) -> Outcome:
         self.say("warming up", 0.02)
-        for i, way in enumerate(WAYS):  # with as many rows as are measured: the JVM compiles for long
-            self._rate(way, 10, f"warm-{i}")
+        for i, variant in enumerate(VARIANTS):  # with as many rows as are measured: the JVM compiles for long
+            self._rate(variant, 10, f"warm-{i}")
         turn = 0
         for ratio, rounds in self.scope.rounds.items():
             for number in range(rounds):
-                ways = self._ways(ratio)
-                self._round(ratio, ways if turn % 2 == 0 else ways[::-1], number)
+                variants = self._variants(ratio)
+                self._round(ratio, variants if turn % 2 == 0 else variants[::-1], number)
                 turn += 1
         figures = figures_of(self.rates, self.scope.ratios)
         curves = self._by_size(figures)
@@ -165,19 +165,19 @@ class _Bench:
             found[_floor(ratio)] = curve
         return found
 
-    def _ways(self, ratio: int) -> list[str]:
+    def _variants(self, ratio: int) -> list[str]:
         """Who runs here, the two that are compared first next to each other."""
         sparks = SPARKS if ratio in self.scope.both else (faster(self.rates, self.scope.both[-1]),)
         more = [w for w, here in (("foreign", ratio in self.scope.foreign), ("source", ratio == 60)) if here]
         return ["windrow", *sparks, *more]
 
-    def _round(self, ratio: int, ways: Sequence[str], number: int) -> None:
+    def _round(self, ratio: int, variants: Sequence[str], number: int) -> None:
         names = []
-        for way in ways:
+        for variant in variants:
             ratios = self.scope.ratios
-            self.say(f"RANGE/SLIDE = {ratio}: {WAYS[way]}", 0.15 + 0.85 * ratios.index(ratio) / len(ratios))
-            names.append(f"{way}-{ratio}-{number}")
-            self.rates.setdefault((way, ratio), []).append(self._rate(way, ratio, names[-1]))
+            self.say(f"RANGE/SLIDE = {ratio}: {VARIANTS[variant]}", 0.15 + 0.85 * ratios.index(ratio) / len(ratios))
+            names.append(f"{variant}-{ratio}-{number}")
+            self.rates.setdefault((variant, ratio), []).append(self._rate(variant, ratio, names[-1]))
         found = {name: read_committed(self.folder / name) for name in names}
         behind = next(name for name in names if name.startswith("spark"))  # Spark's watermark is a batch behind
         self.equal = self.equal and all(agree(each, found[behind]) for each in found.values())
@@ -185,35 +185,39 @@ class _Bench:
             shutil.rmtree(self.folder / name)
             shutil.rmtree(self.folder / f"{name}-state")
 
-    def _rate(self, way: str, ratio: int, name: str, files: int = FILES_PER_BATCH) -> float:
-        spark, path = self.sessions[way], self.folder / "data"
-        if way == "source":
+    def _rate(self, variant: str, ratio: int, name: str, files: int = FILES_PER_BATCH) -> float:
+        spark, path = self.sessions[variant], self.folder / "data"
+        if variant == "source":
             packets = read_parquet(path, "ts", slack=f"{SLACK} seconds", streaming=True, max_files=files)
             return rate(name, windrow_query(packets, ratio), self.folder)
         schema = spark.read.parquet(str(path)).schema
         frame = spark.readStream.schema(schema).option("maxFilesPerTrigger", files).parquet(str(path))
-        if way in SPARKS:
+        if variant in SPARKS:
             return rate(name, spark_query(frame, ratio), self.folder)
         return rate(name, windrow_query(stream(frame, progress="ts", slack=f"{SLACK} seconds"), ratio), self.folder)
 
 
 def faster(rates: dict[tuple[str, int], list[float]], ratio: int) -> str:
     """With which state store Spark's own query was faster."""
-    return max((way for way in SPARKS if (way, ratio) in rates), key=lambda way: max(rates[way, ratio]))
+    return max(
+        (variant for variant in SPARKS if (variant, ratio) in rates), key=lambda variant: max(rates[variant, ratio])
+    )
 
 
 def figures_of(rates: dict[tuple[str, int], list[float]], ratios: Sequence[int]) -> dict[str, float]:
     """The best run of each side, and ratios to the best of Spark. ``noise``: the most by which runs of one differ."""
-    figures: dict[str, float] = {f"rows_per_s_{way}_{r}": round(max(found)) for (way, r), found in rates.items()}
+    figures: dict[str, float] = {
+        f"rows_per_s_{variant}_{r}": round(max(found)) for (variant, r), found in rates.items()
+    }
     for r in ratios:
         spark = figures[f"rows_per_s_{faster(rates, r)}_{r}"]
         figures[f"rows_per_s_spark_{r}"] = spark
         figures[f"speedup_{r}"] = round(figures[f"rows_per_s_windrow_{r}"] / spark, 2)
-        for way in (w for w in SPARKS if (w, r) in rates):
+        for variant in (w for w in SPARKS if (w, r) in rates):
             ours = figures[f"rows_per_s_windrow_{r}"]
-            figures[f"speedup_{r}_over_{way}"] = round(ours / figures[f"rows_per_s_{way}_{r}"], 2)
-        for way in (w for w in ("foreign", "source") if (w, r) in rates):
-            figures[f"speedup_{r}_{way}"] = round(figures[f"rows_per_s_{way}_{r}"] / spark, 2)
+            figures[f"speedup_{r}_over_{variant}"] = round(ours / figures[f"rows_per_s_{variant}_{r}"], 2)
+        for variant in (w for w in ("foreign", "source") if (w, r) in rates):
+            figures[f"speedup_{r}_{variant}"] = round(figures[f"rows_per_s_{variant}_{r}"] / spark, 2)
     last = figures[f"rows_per_s_windrow_{ratios[-1]}"]
     figures["growth"] = round(figures[f"rows_per_s_windrow_{ratios[0]}"] / last, 2)
     figures["noise"] = round(max(max(found) / min(found) for found in rates.values()), 2)
@@ -293,9 +297,9 @@ def _plain(results: pl.DataFrame) -> pl.DataFrame:
 
 def _plot(figure: Any, figures: dict[str, float], ratios: tuple[int, ...]) -> None:
     axes = figure.subplots()
-    for way, label in WAYS.items():
-        known = [r for r in ratios if f"rows_per_s_{way}_{r}" in figures]
-        axes.plot(known, [figures[f"rows_per_s_{way}_{r}"] for r in known], marker="o", label=label)
+    for variant, label in VARIANTS.items():
+        known = [r for r in ratios if f"rows_per_s_{variant}_{r}" in figures]
+        axes.plot(known, [figures[f"rows_per_s_{variant}_{r}"] for r in known], marker="o", label=label)
     axes.set(xscale="log", yscale="log", xlabel="RANGE / SLIDE", ylabel="rows per second")
     axes.legend(fontsize=8)
 

@@ -28,8 +28,8 @@ def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
     say("packets", 0.0)
 
     def links(band: float) -> Feeds:
-        made = [Link(name, RATE / scale, hosts=addresses, band=band) for name in ("M1", "M2")]
-        return {x.name: feed(x, SECONDS, addresses) for x in made}
+        links = [Link(name, RATE / scale, hosts=addresses, band=band) for name in ("M1", "M2")]
+        return {x.name: feed(x, SECONDS, addresses) for x in links}
 
     outcome = compared(QUERY, links(BAND), "M2", SKEWS, say)
     say("other disorders", 0.98)

@@ -32,7 +32,7 @@ SLIDES = (4000, 2000, 1000, 400, 100, 40, 10, 4, 1)
 NOISE = 1.1  # two measurements within this factor count as equal
 NEVER = afterwards("WID is never slower than buffering", f"batches of {RANGE} rows")
 GROWS = afterwards("the gap grows with RANGE / SLIDE", f"batches of {RANGE} rows")
-WAYS: dict[str, Callable[..., Operator]] = {"wid": Wid, "buffering": Buffering}
+ALGORITHMS: dict[str, Callable[..., Operator]] = {"wid": Wid, "buffering": Buffering}
 
 
 class Scan(Stateless):
@@ -56,10 +56,10 @@ def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
             results = set()
             # More where a run is short; in turn, so that what slows the machine slows both.
             for _ in range(runs if slide < 100 else 4 * runs):
-                for way in WAYS:
-                    cost = drive(Bucket(Sliding(RANGE, slide)), operator(way, slide), some)
+                for algorithm in ALGORITHMS:
+                    cost = drive(Bucket(Sliding(RANGE, slide)), operator(algorithm, slide), some)
                     micros = 1e6 * cost.seconds / (batch * len(some))
-                    found[way, slide, batch] = min(found.get((way, slide, batch), micros), micros)
+                    found[algorithm, slide, batch] = min(found.get((algorithm, slide, batch), micros), micros)
                     results.add(cost.results)
             same = same and len(results) == 1
     scan = min(drive(Bucket(Sliding(RANGE, RANGE)), Scan(), arrivals(rows, RANGE)).seconds for _ in range(runs))
@@ -67,9 +67,9 @@ def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
     return _outcome(found, slides, same)
 
 
-def operator(way: str, slide: int) -> Operator:
+def operator(algorithm: str, slide: int) -> Operator:
     aggregates = Partials([make("max", "most", "x", pl.Int64())])
-    return WAYS[way](Windowing(Sliding(RANGE, slide), (), aggregates))
+    return ALGORITHMS[algorithm](Windowing(Sliding(RANGE, slide), (), aggregates))
 
 
 def arrivals(rows: int, batch: int) -> list[Step]:
@@ -80,8 +80,8 @@ def arrivals(rows: int, batch: int) -> list[Step]:
 
 def _outcome(found: dict[tuple[str, int, int], float], slides: tuple[int, ...], same: bool) -> Outcome:
     figures = {}
-    for (way, slide, batch), micros in found.items():
-        figures[f"us_per_row_{way}_{slide}{_of(batch)}"] = round(micros, 3)
+    for (algorithm, slide, batch), micros in found.items():
+        figures[f"us_per_row_{algorithm}_{slide}{_of(batch)}"] = round(micros, 3)
     ratios = {(s, b): found["buffering", s, b] / found["wid", s, b] for b in BATCHES for s in slides}
     figures |= {f"speedup_{slide}{_of(batch)}": round(ratio, 2) for (slide, batch), ratio in ratios.items()}
     large = [ratios[slide, RANGE] for slide in slides]
@@ -106,10 +106,10 @@ def _grows(ratios: list[float]) -> bool:
 
 def _plot(figure: Any, found: dict[tuple[str, int, int], float], slides: tuple[int, ...]) -> None:
     axes = figure.subplots()
-    for way, colour in zip(WAYS, ("tab:blue", "tab:orange"), strict=True):
+    for algorithm, colour in zip(ALGORITHMS, ("tab:blue", "tab:orange"), strict=True):
         for batch, style in zip(BATCHES, ("-", "--"), strict=True):
-            times = [found[way, s, batch] for s in slides]
-            label = f"{way}, batches of {batch} rows"
+            times = [found[algorithm, s, batch] for s in slides]
+            label = f"{algorithm}, batches of {batch} rows"
             axes.plot([RANGE / s for s in slides], times, style, color=colour, marker="o", label=label)
     axes.axhline(found["scan", RANGE, RANGE], linestyle=":", color="grey", label="scan")
     axes.set(xscale="log", yscale="log", xlabel="RANGE / SLIDE (RANGE 4000 rows)", ylabel="microseconds of CPU per row")

@@ -9,16 +9,16 @@ class Counter(Enum):
     """A counter, and what it counts. Its name in lower case is what users see."""
 
     ROWS_IN = "rows that were read"
-    ROWS_BAD = "rows that cannot take part; they are at the side output with the reason"
-    ROWS_LATE = "rows that came after a promise that they would not, and were dropped or set aside"
-    ROWS_REVISED = "late rows that changed a result which was out already"
+    ROWS_BAD = "bad rows; they are in the side output with the reason"
+    ROWS_LATE = "late rows that were dropped or set aside"
+    ROWS_REVISED = "late rows that changed a released result"
     ROWS_OUT = "rows of the result"
     STATE_BYTES = "bytes of state after the last micro-batch"
     FILES_BAD = "files that cannot be read"
     ROWS_SENT = "rows and partials that went through the exchange"
     PROMISES_SENT = "promises that went through the exchange"
-    PROMISES_IGNORED = "promises of a source that say less than one before"
-    PROMISES_UNMATCHED = "promises about a group of which nothing is held"
+    PROMISES_IGNORED = "promises of a source that promise less than an earlier one"
+    PROMISES_UNMATCHED = "promises about a group of which no row is held"
 
     @property
     def label(self) -> str:
@@ -31,7 +31,7 @@ class Counter(Enum):
         return list(Counter).index(self)
 
 
-# By the kind of a side output, what it counts.
+# The counter of each kind of side output.
 OF_SIDES = {
     "bad": Counter.ROWS_BAD,
     "late": Counter.ROWS_LATE,

@@ -28,7 +28,7 @@ from windrow.spec.time import (
     reach,
 )
 
-IDENTITY = "@snapshot"  # the name of the frame that says what a snapshot is of
+IDENTITY = "@snapshot"  # the name of the frame that identifies the query of a snapshot
 FORMAT = 2
 Value = int | str | date | datetime  # a point on a progressing attribute
 
@@ -36,7 +36,7 @@ Value = int | str | date | datetime  # a point on a progressing attribute
 class LocalRun:
     """A running query. Push rows and promises in any order; take what has been released so far.
 
-    It can stop anywhere: ``snapshot()`` is all there is to know, and ``restore`` goes on from it. A call that fails
+    It can stop anywhere: ``snapshot()`` is its whole state, and ``restore`` continues from it. A call that fails
     inside the query (a late row under LATE ERROR, a result without a value) leaves the run unusable until then.
     """
 
@@ -48,7 +48,7 @@ class LocalRun:
         self.counts = {counter.label: 0 for counter in Counter if counter not in ON_SPARK}
         self.promised: int | None = None
         self._fittings: dict[str, Fitting] = {}
-        self._failed: str | None = None  # by what, if a call failed in the middle
+        self._failed: str | None = None  # the error, if a call failed in the middle
 
     def push(self, source: str, rows: Any) -> LocalRun:
         """Rows of one source: dicts, Arrow, pandas or Polars, taken whole or not at all.
@@ -86,15 +86,15 @@ class LocalRun:
     def _check(self) -> None:
         if self._failed is not None:
             raise CheckpointError(
-                f"this run failed ({self._failed}), and its state is changed by half: restore it from its last "
+                f"this run failed ({self._failed}), and its state is incomplete: restore it from its last "
                 "snapshot, or start again"
             )
 
     @contextmanager
     def _whole(self) -> Iterator[None]:
-        """What fails in the middle has changed some operators and not the others: nothing may build on that.
+        """A call that fails in the middle has changed some operators and not others: the run must not continue.
 
-        Counts, results and rows at the side are then as they were before the call.
+        Counts, results and side outputs are then as they were before the call.
         """
         self._check()
         counts, promised = dict(self.counts), self.promised
@@ -132,7 +132,7 @@ class LocalRun:
         ports = [p for p in self._ports(source) if not reads[p].by_rows and reads[p].attribute == scan.progress]
         if not ports:
             raise QueryError(
-                f"a promise on {scan.progress} says nothing here: the windows over {source!r} are over row numbers "
+                f"a promise on {scan.progress} has no effect here: the windows over {source!r} are over row numbers "
                 f"({' and '.join(scan.source.row_num)}), which close as rows arrive"
             )
         promises: dict[int, Punctuation] = {}
@@ -142,15 +142,15 @@ class LocalRun:
                 raise QueryError(f"the promise {at!r} does not fit a column of type {dtype}")
             point = value(at, dtype, "the promise")
             if abs(point) >= reach(dtype)[0]:
-                raise QueryError(f"{out_of_range('promise', dtype)}. To say that all has come, call end()")
+                raise QueryError(f"{out_of_range('promise', dtype)}. To end the stream, call end()")
             promises[port] = Punctuation(point, _group(scan, group))
-        return self._told(promises)
+        return self._promised(promises)
 
     def end(self) -> LocalRun:
         """All sources have ended: whatever is open is released."""
-        return self._told(dict.fromkeys(range(len(self.graph.inputs)), Punctuation(END)))
+        return self._promised(dict.fromkeys(range(len(self.graph.inputs)), Punctuation(END)))
 
-    def _told(self, promises: Mapping[int, Punctuation]) -> LocalRun:
+    def _promised(self, promises: Mapping[int, Punctuation]) -> LocalRun:
         with self._whole():
             for port, promise in promises.items():
                 self._take(self.graph.on_punctuation(port, promise))
@@ -177,21 +177,21 @@ class LocalRun:
         return pl.concat([empty, *self._side["late"]], how="diagonal_relaxed")
 
     def snapshot(self) -> State:
-        """All that is needed to go on. A run that failed has nothing to go on from."""
+        """All that is needed to continue. A run that failed has no snapshot."""
         self._check()
         return {IDENTITY: self._identity, **self.graph.snapshot()}
 
     def restore(self, state: Mapping[str, pl.DataFrame]) -> LocalRun:
-        """Go on from a snapshot of the same query; one of another query or version is refused with what differs."""
+        """Continue from a snapshot of the same query; one of another query or version is refused."""
         chunks = dict(state)
         before, now = chunks.pop(IDENTITY, None), self._identity
         if before is None:
-            raise CheckpointError("this snapshot does not say what it is of: it was written by a version before 0.3")
+            raise CheckpointError("this snapshot does not name its query: it was written by a version before 0.3")
         if not before.equals(now):
             both = zip(now.columns, before.row(0), now.row(0), strict=True)
             differ = [f"  {what}: {then} in the snapshot, {here} now" for what, then, here in both if then != here]
             raise CheckpointError("\n".join(["this snapshot is of another query. What differs:", *differ]))
-        self.graph, self._failed = whole_graph(self.plan), None  # nothing that a run before left may stay
+        self.graph, self._failed = whole_graph(self.plan), None  # without anything that is left of an earlier run
         self.graph.restore(chunks)
         return self
 
@@ -227,7 +227,9 @@ class LocalRun:
         for item in items:
             if isinstance(item, Punctuation):
                 self.promised = item.value if item.group is None else self.promised
-            elif isinstance(item, Side) and item.kind != "marks":  # here all parts are one: nothing is left to audit
+            elif (
+                isinstance(item, Side) and item.kind != "marks"
+            ):  # here a source has one part: nothing is left to audit
                 self.counts[OF_SIDES[item.kind].label] += item.count
                 if item.rows.width:
                     self._side[item.kind].append(item.rows)
@@ -242,13 +244,13 @@ def _group(scan: Scan, group: Mapping[str, Any] | None) -> tuple[Any, ...] | Non
     if set(group) != set(scan.source.marker_by):
         raise QueryError(
             f"source {scan.name!r} can promise by {listing(scan.source.marker_by) or 'no columns'}, not by "
-            f"{listing(group)}: say wr.stream(..., punctuation_by=...)"
+            f"{listing(group)}: declare wr.stream(..., punctuation_by=...)"
         )
     return tuple(_member(c, group[c], scan.schema[c]) for c in scan.source.marker_by)
 
 
 def _member(column: str, given: Any, dtype: pl.DataType) -> Any:
-    """A value of a group column, as rows of the group have it; one of another type would be about nobody."""
+    """A value of a group column, as rows of the group have it; one of another type would match no group."""
     kinds: list[tuple[bool, type]] = [
         (dtype.is_integer(), int),
         (dtype == pl.String, str),

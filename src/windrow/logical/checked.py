@@ -75,22 +75,24 @@ def applied(node: Node, column: str, function: Function) -> Apply:
     """A function of columns that exist."""
     if unknown := [c for c in function.columns if c not in node.schema]:
         raise QueryError(
-            f"{function.name}: {listing(unknown)} is not a column; there are: {listing(visible(node.schema))}"
+            f"{function.name}: {listing(unknown)} is not a column; available: {listing(visible(node.schema))}"
         )
     if node.versioned:
-        raise PlanError("a Python function over results that come in versions has no operator: drop EMIT EARLY, REVISE")
+        raise PlanError(
+            "Python functions over results with versions are not supported: remove EMIT EARLY and LATE REVISE"
+        )
     return Apply(node, column, function)
 
 
 def split(node: Node, predicate: exp.Expr, yes: Node, no: Node, sql: str | None = None) -> Split:
-    """Two ways of rows that meet again."""
+    """Rows go through one of two branches, which meet again."""
     filtered(node, predicate, sql)
-    for way in (yes, no):
-        inner = way
+    for branch in (yes, no):
+        inner = branch
         while isinstance(inner, (Filter, Project, Apply, Split)):
             inner = inner.input
         if not (isinstance(inner, Scan) and inner.name == BRANCH):
-            raise QueryError("a way of split() can have where, select and apply only, over the stream that it is given")
+            raise QueryError("a branch of split() can only use where, select and apply, on the stream that it is given")
     united([yes, no])
     return Split(node, predicate, yes, no)
 
@@ -128,23 +130,23 @@ def with_window_time(tree: exp.Expr, node: Node) -> exp.Expr:
 
 
 def distinct(node: Node) -> Distinct:
-    """Each row once; what was there must be forgotten some time."""
+    """Each row once. Rows must contain the progressing column, or none could ever be forgotten."""
     if node.versioned:
-        raise PlanError("DISTINCT over results that come in versions has no operator: drop EMIT EARLY and REVISE")
+        raise PlanError("DISTINCT over results with versions is not supported: remove EMIT EARLY and LATE REVISE")
     if node.progress is None:
         raise PlanError(
-            "DISTINCT without the progressing attribute would have to remember every row for ever: add that column to "
+            "DISTINCT without the progressing attribute would have to remember every row forever: add that column to "
             "the SELECT list, or a window after the table for the different rows of each window"
         )
     if nested := [n for n, t in node.schema.items() if t.is_nested()]:
-        raise PlanError(f"DISTINCT over lists and structs has no operator: leave out {listing(nested)}")
+        raise PlanError(f"DISTINCT over lists and structs is not supported: leave out {listing(nested)}")
     return Distinct(node)
 
 
 def ordered(node: Node, order: tuple[tuple[exp.Expr, bool], ...], sql: str | None = None) -> Ordered:
     """An order that a stream can have: its progressing attribute first, ascending."""
     if node.versioned:
-        raise PlanError("ORDER BY over results that come in versions has no operator: drop EMIT EARLY and REVISE")
+        raise PlanError("ORDER BY over results with versions is not supported: remove EMIT EARLY and LATE REVISE")
     first, down = order[0]
     named = isinstance(first, exp.Column) and first.name in node.times
     if node.progress is None or not (named or first == window_time(node)):
@@ -168,7 +170,7 @@ def ranked(node: Node, order: tuple[tuple[exp.Expr, bool], ...], limit: int) -> 
     """The first rows of each window; only over windows that end, once."""
     if node.versioned:
         raise PlanError(
-            "ORDER BY .. LIMIT over results that come in versions has no operator: drop EMIT EARLY and REVISE"
+            "ORDER BY .. LIMIT over results with versions is not supported: remove EMIT EARLY and LATE REVISE"
         )
     if node.progress is None or not {WINDOW_START, WINDOW_END} <= set(node.schema):
         raise PlanError("ORDER BY .. LIMIT needs windows that end in a common order: not PA, and with window_end kept")
@@ -213,8 +215,8 @@ def _check_attribute(node: Node, window: Shape) -> None:
         numbered = node.arrival
         if not numbered:
             raise PlanError(
-                "windows of rows need to know which row came first, and nothing numbers the rows of this stream. Say "
-                "what does: wr.stream(df, ..., row_num='offset') for a column, or row_num=('partition', 'offset') for "
+                "windows of rows need to know which row came first, and nothing numbers the rows of this stream. Name "
+                "a column that does: wr.stream(df, ..., row_num='offset'), or row_num=('partition', 'offset') for "
                 "Kafka. A union of streams has no common order, and a query must select the column to keep it"
             )
         if len(numbered) > 1 and not isinstance(window, Partitioned):
@@ -224,12 +226,12 @@ def _check_attribute(node: Node, window: Shape) -> None:
             )
     if not isinstance(window, (RowSliding, Partitioned)) and node.progress is None:
         raise PlanError(
-            "the windowing attribute is lost before the window: keep the progressing column in the SELECT list; "
+            "the progressing column does not reach the window: keep it in the SELECT list; "
             "results with PA, EMIT EARLY or LATE REVISE have none"
         )
     if isinstance(window, Landmark) and isinstance(node.origin, WindowAggregate):
         raise PlanError(
-            "a landmark window over the results of another window has no operator: use a window with an end"
+            "a landmark window over the results of another window is not supported: use a window with an end"
         )
 
 
@@ -239,7 +241,7 @@ def _check_options(node: Node, window: Shape, options: Options) -> None:
     for wanted, what in ((options.versioned, "EMIT EARLY and LATE REVISE"), (options.empty, "WITH EMPTY")):
         if wanted and not sliding:
             raise PlanError(
-                f"{what}: possible for sliding, tumbling and hopping windows and windows of rows, not {kind}"
+                f"{what}: only supported for sliding, tumbling and hopping windows and windows of rows, not for {kind}"
             )
     if options.late == "revise" and options.keep is None:
         raise PlanError(
@@ -249,10 +251,10 @@ def _check_options(node: Node, window: Shape, options: Options) -> None:
     if options.keep is not None and options.late != "revise":
         raise PlanError("a time to keep windows belongs to LATE REVISE only")
     if options.empty and options.versioned:
-        raise PlanError("WITH EMPTY together with EMIT EARLY or LATE REVISE has no operator: use one of them")
+        raise PlanError("WITH EMPTY together with EMIT EARLY or LATE REVISE is not supported: use one of them")
     if options.generous and isinstance(window, (Session, Partitioned)):
         raise PlanError(
-            f"GENEROUS: a late row belongs to no open window of type {kind}, as it would change those that are out"
+            f"GENEROUS is not supported for windows of type {kind}: a late row would change released results"
         )
     _check_partial(node, window, options)
     if options.zone is not None and not (
@@ -260,7 +262,9 @@ def _check_options(node: Node, window: Shape, options: Options) -> None:
         and isinstance(dtype := node.schema[node.progress or ""], pl.Datetime)
         and dtype.time_zone is not None
     ):
-        raise PlanError("TIME ZONE: possible for sliding, tumbling, hopping and landmark windows over a TIMESTAMP")
+        raise PlanError(
+            "TIME ZONE: only supported for sliding, tumbling, hopping and landmark windows over a TIMESTAMP"
+        )
 
 
 def _check_partial(node: Node, window: Shape, options: Options) -> None:
@@ -270,7 +274,8 @@ def _check_partial(node: Node, window: Shape, options: Options) -> None:
     if not isinstance(window, Sliding):
         kind = type(window).__name__
         raise PlanError(
-            f"WITHOUT PARTIAL: possible for sliding, tumbling and hopping windows and windows of rows, not {kind}"
+            "WITHOUT PARTIAL: only supported for sliding, tumbling and hopping windows and windows of rows, not for "
+            f"{kind}"
         )
     if not window.origin and not node.schema[node.progress or ""].is_integer():
         raise PlanError("WITHOUT PARTIAL needs a beginning later than the start of 1970: give the window an ORIGIN")

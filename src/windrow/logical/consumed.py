@@ -105,8 +105,8 @@ def _unread(node: exp.Expr, name: str, value: Any, sql: str | None, words: Mappi
     around = f" in {written(node, sql)}" if place(node) is not None else ""
     if not places:
         return fail_at(place(node), f"{written(node, sql)} is not supported", sql)
-    said = f"{written(values[0], sql)} is not supported{around}"
-    return fail_at((min(p[0] for p in places), max(p[1] for p in places)), said, sql)
+    message = f"{written(values[0], sql)} is not supported{around}"
+    return fail_at((min(p[0] for p in places), max(p[1] for p in places)), message, sql)
 
 
 def fail_at(found: tuple[int, int] | None, message: str, sql: str | None) -> QueryError:

@@ -89,15 +89,15 @@ def call_text(call: AggregateCall) -> str:
 
 def promises_text(scan: Scan) -> str:
     """Where the promises of a source come from."""
-    said = _promises(scan, scan.schema[scan.progress])
+    promises = _promises(scan, scan.schema[scan.progress])
     if scan.source.row_num:
         by = " and ".join(scan.source.row_num)
-        said += f"; rows numbered by {by}, at most {scan.source.row_slack} out of order"
+        promises += f"; rows numbered by {by}, at most {scan.source.row_slack} out of order"
     for column, slack in scan.source.also:
-        said += f"; also progresses on {column}, {span(slack, scan.schema[column])} behind"
+        promises += f"; also progresses on {column}, {span(slack, scan.schema[column])} behind"
     if (ahead := scan.source.ahead) is not None:
-        said += f"; bad if more than {ahead.says} ahead of {ahead.arrival}"
-    return said
+        promises += f"; bad if more than {ahead.says} ahead of {ahead.arrival}"
+    return promises
 
 
 def _promises(scan: Scan, dtype: pl.DataType) -> str:
@@ -169,7 +169,7 @@ def lines(node: Node, depth: int = 0) -> Iterator[str]:
             yield f"{pad}WindowAggregate {shape_text(node.window, over, dtype)}{extra}{by}: {calls}"
             yield from lines(node.input, depth + 1)
         case Together():
-            yield f"{pad}Together, over the same panes"
+            yield f"{pad}Together"
             for name, query in node.queries:
                 yield f"{pad}  {name}:"
                 yield from lines(query, depth + 2)

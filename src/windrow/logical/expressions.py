@@ -69,7 +69,7 @@ def resolve(node: exp.Expr, schema: Schema, sql: str | None = None) -> exp.Expr:
         alike = [c for c in schema if c.lower() == name.lower()]
         if len(alike) != 1:
             what = "ambiguous" if alike else "unknown"
-            raise fail(column, f"{what} column {name!r}; there are: {listing(alike or visible(schema))}", sql)
+            raise fail(column, f"{what} column {name!r}; available: {listing(alike or visible(schema))}", sql)
         column.this.set("this", alike[0])
     return node
 
@@ -113,7 +113,7 @@ def _plain_type(found: exp.DataType, text: str) -> pl.DataType:
         case kind if kind in CAST_TYPES:
             return CAST_TYPES[kind]
     raise QueryError(
-        f"the type {text!r} is not supported here; there are: ARRAY, BINARY, DECIMAL, STRUCT, and those of CAST"
+        f"the type {text!r} is not supported here; available: ARRAY, BINARY, DECIMAL, STRUCT, and those of CAST"
     )
 
 

@@ -40,7 +40,7 @@ def joined(
     left, right = (_timed(node, name) for node, name in ((left, "left"), (right, "right")))
     _check_times(left, right)
     if low > high:
-        raise QueryError(f"the join takes no pair: its band begins at {low} and ends before it, at {high}")
+        raise QueryError(f"the join can have no pairs: its band begins at {low} and ends at {high}")
     if max(abs(low), abs(high)) > LONGEST:
         raise QueryError("the band of the join is too long")
     for a, b in on:
@@ -58,7 +58,7 @@ def joined(
 def _timed(node: Node, name: str) -> Node:
     """An input whose progress values are the values of its progressing column."""
     if node.versioned:
-        raise PlanError(f"the {name} side has results that come in versions: a join of them is not supported yet")
+        raise PlanError(f"the {name} side has results with versions: a join of them is not supported yet")
     if node.progress is None:
         raise PlanError(
             f"the {name} side of the join does not progress: keep its progressing column in the SELECT list"

@@ -472,7 +472,7 @@ class Join(Node):
 
 @dataclass(frozen=True)
 class Together(Node):
-    """Several window queries over one stream that share their panes; each is a struct column of the result."""
+    """Several queries that run as one; each is a struct column of the result."""
 
     queries: tuple[tuple[str, Node], ...]
 

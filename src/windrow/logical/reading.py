@@ -144,13 +144,13 @@ class StrictParser(SparkParser):
     def _check_arguments(self, found: exp.Expr, call: exp.Expr, given: list[exp.Expr]) -> None:
         inner = [n for n in found.walk() if n is not call and not isinstance(n, AROUND)]
         held = [span for n in inner if (span := place(n)) is not None]
-        made = sum(isinstance(n, (exp.Var, exp.Literal)) and place(n) is None for n in inner)  # units and formats
+        implied = sum(isinstance(n, (exp.Var, exp.Literal)) and place(n) is None for n in inner)  # units and formats
         for argument in given:
             span = place(argument)
             if span is None or argument is call or any(s <= span[0] and span[1] <= e for s, e in held):
                 continue
-            if isinstance(argument, (exp.Column, exp.Literal)) and made and not argument.is_number:
-                made -= 1
+            if isinstance(argument, (exp.Column, exp.Literal)) and implied and not argument.is_number:
+                implied -= 1
             elif not (isinstance(found, exp.IgnoreNulls) and argument == exp.true()):
                 self.raise_error("This argument is not supported", self._token(*span))
 
@@ -193,8 +193,8 @@ def located(text: str, error: sqlglot.ParseError) -> str:
     first = error.errors[0]
     line, column, word = first["line"], first["col"], first["highlight"] or ""
     start = sum(len(part) + 1 for part in text.split("\n")[: line - 1]) + column - len(word)
-    said = _in_words(str(first["description"]).rstrip("."))
-    return f"{said}\n{underline(text, max(0, start), max(0, start + len(word) - 1))}"
+    message = _in_words(str(first["description"]).rstrip("."))
+    return f"{message}\n{underline(text, max(0, start), max(0, start + len(word) - 1))}"
 
 
 def unclosed(text: str, error: sqlglot.TokenError) -> str:

@@ -24,8 +24,8 @@ class Progress:
     row_num: tuple[str, ...] = ()  # what numbers the rows by arrival: a column, or source partition and position
     row_slack: int = 0
     marker_by: tuple[str, ...] = ()  # the columns that say which group a marker is about
-    rule: Rule | None = None  # how promises are made where slack and markers do not do it
-    skew: int = 0  # markers are readings of a clock that can be so far ahead of rows that still come
+    rule: Rule | None = None  # how promises are made, if neither by slack nor by markers
+    skew: int = 0  # how far markers, the readings of a clock, can be ahead of rows that are still to come
     ahead: Ahead | None = None  # rows that are further ahead of their arrival are bad
     lead: int = 0  # how far the attribute is ahead of the progress value, in a branch of the results of windows
     also: tuple[tuple[str, int], ...] = ()  # further attributes that progress, each with its own slack

@@ -70,7 +70,7 @@ PLAIN = Wanted()
 
 @dataclass(frozen=True)
 class _Build:
-    """``in_order``: below a window that wants its rows in order, everything is."""
+    """``in_order``: everything below a window that takes its rows in order is in order, too."""
 
     given: Given
     in_order: bool = False
@@ -140,7 +140,7 @@ class _Build:
         raise InternalError(f"no plan for {type(node).__name__}")
 
     def _read(self, scan: logical.Scan, wanted: Wanted) -> Read:
-        """A source that is wanted twice in the same way is read once."""
+        """A source that is wanted twice, with the same progress, is read once."""
         wanted = wanted._replace(of=wanted.of or scan.progress)
         found = next((read for how, read in self.reads if how == wanted and read.scan == scan), None)
         if found is None:
@@ -181,7 +181,7 @@ class _Build:
         return self._window_stage(node, pipelines, shape, steps, known, choice=choice)
 
     def _aggregation_in_order(self, node: logical.WindowAggregate) -> Stage:
-        """The same over rows in order: they meet by Merge, and are aggregated behind it."""
+        """The same over rows in order: they meet in a Merge, and are aggregated after it."""
         check_in_order(node)
         whole = any(c.user is not None and c.user.combine is None for c in node.calls)
         aggregates, inputs, lifts = replace(self, in_order=True)._inputs(node)
@@ -239,7 +239,7 @@ class _Build:
 
 
 def replaced(wanted: Wanted) -> Wanted:
-    """The attribute that is wanted is made from the first one of the input."""
+    """The wanted attribute is computed from the first one of the input."""
     return wanted._replace(of=None)
 
 

@@ -1,4 +1,4 @@
-"""Which algorithm a window aggregation runs by: statistics of its input, what cannot do it, and the optimizer."""
+"""The algorithm of a window aggregation: statistics of its input, algorithms that cannot run it, and the choice."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LEAST = 1000  # rows of a sample: fewer say little about rates
 @dataclass(frozen=True)
 class Given:
     """What a host knows when it plans: rows of its sources in order of arrival, whether state is elsewhere, and which
-    algorithms a query that goes on has run by so far, by the text of the aggregation.
+    algorithms a query that is restarted has used so far, by the text of the aggregation.
     """
 
     samples: Mapping[str, pl.DataFrame] = field(default_factory=dict)
@@ -103,9 +103,9 @@ def _workload(
     keys = len(node.keys)
     widths = keys + 1 + len(node.calls), keys + 1 + len(aggregates.columns)
     disorder = max((s.source.slack or 0 for s in node.input.scans), default=0) if not node.by_rows else 0
-    told = [s.statistics for s in node.input.scans]
-    if told and all(t is not None for t in told):
-        total = Statistics(sum(t.rate for t in told if t), max(t.groups for t in told if t))
+    statistics = [s.statistics for s in node.input.scans]
+    if statistics and all(s is not None for s in statistics):
+        total = Statistics(sum(s.rate for s in statistics if s), max(s.groups for s in statistics if s))
         return declared(total, _unit(node), window, pane, disorder, widths)
     return assumed(window, pane, disorder, widths)
 
@@ -116,7 +116,7 @@ def _unit(node: WindowAggregate) -> int:
 
 def sample_of(inputs: Sequence[Pipeline], given: Given) -> pl.DataFrame | None:
     """What the aggregation would get of the samples; None if not all of its inputs have one, all are too small, or a
-    user's function is on the way, which may be dear.
+    user's function comes before it, which may be expensive.
     """
     names = [p.source.scan.name for p in inputs if isinstance(p.source, Read)]
     samples = [given.samples[name] for name in names if name in given.samples]

@@ -11,7 +11,7 @@ from windrow.planner.levels import Levels
 from windrow.planner.partition import ByKeys
 from windrow.planner.plan import MELD, Arm, Pipeline, Plan, Read, Stage
 
-MANY = 2  # shards, where their number is not known yet: more than one
+MANY = 2  # the number of shards where it is not known yet: more than one
 NATIVE = "  Spark's own groupBy: plain tumbling windows over a finite DataFrame, where it is faster and means the same"
 
 
@@ -20,7 +20,7 @@ def explain(
 ) -> str:
     """The logical plan, then the physical one; ``files`` are the sources that we read ourselves.
 
-    ``native``: Spark's own aggregation does it.
+    ``native``: Spark's own aggregation runs it.
     """
     where = "on Spark" if on_spark else "in this process"
     physical = [NATIVE] if native else _physical(plan, on_spark, shards, files)
@@ -59,13 +59,13 @@ class _Shown:
     def pipeline(self, pipeline: Pipeline) -> Iterator[str]:
         source, steps = pipeline.source, pipeline.whole
         if isinstance(source, Stage):
-            side = "shard, right after the stage" if self.on_spark else "results"
+            side = "shard, right after stage" if self.on_spark else "results"
             yield f"  {side} {source.number}"
         else:
             where = "inside the file reader" if source.scan.name in self.files else "mapInArrow"
             side = f"map side ({where}, on every partition, no state)" if self.on_spark else "rows"
             again = source in self.read
-            yield f"  {side} of {source.scan.name}{', which is read and admitted once' if again else ''}"
+            yield f"  {side} of {source.scan.name}{', read and admitted above' if again else ''}"
             steps = pipeline.steps if again else steps
             self.read.add(source)
         in_task = self.on_spark and isinstance(source, Read)
@@ -89,10 +89,10 @@ class _Shown:
             for arm in stage.arms:
                 keys = ", ".join(arm.keys) or "nothing: one group, one shard"
                 by = f"grouped by {keys}" if isinstance(arm.partition, ByKeys) else "of all rows"
-                yield f"  stage {stage.number}{_of(arm, stage)}, {by}"
+                yield f"  stage {stage.number}{_of(arm, stage, ', arm')}, {by}"
             return
         if all(self.levels.inside(pipeline, stage) for pipeline in stage.inputs):
-            yield f"  same shard, stage {stage.number}: no exchange, as rows that must meet are together already"
+            yield f"  same shard, stage {stage.number}: no exchange, because rows that must meet are already together"
             return
         for arm in stage.arms:
             to = f"to {f'{self.shards} shards' if self.shards else 'the shards'}, as Arrow blobs"
@@ -102,9 +102,9 @@ class _Shown:
         yield f"  shard (transformWithState, RocksDB), stage {stage.number}{also}"
 
 
-def _of(arm: Arm, stage: Stage) -> str:
+def _of(arm: Arm, stage: Stage, before: str = " of arm") -> str:
     """Which arm it is, where there are several."""
-    return "" if len(stage.arms) == 1 else f" of arm {stage.arms.index(arm)}"
+    return "" if len(stage.arms) == 1 else f"{before} {stage.arms.index(arm)}"
 
 
 def _inputs(arm: Arm) -> str:

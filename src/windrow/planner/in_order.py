@@ -41,13 +41,13 @@ def cost_of_order(node: WindowAggregate | Distinct | Ordered, inputs: Sequence[P
         return "latency: none but that of the windows; memory: the results of one promise"
     wait = _wait(node.input)
     if wait is None:
-        return "latency and memory: until the slowest input promises; how far that is behind, nobody has said"
+        return "latency and memory: until the slowest input promises; how far behind that is, is not known"
     dtype = node.input.schema[node.input.progress or ""]
-    said = f"latency: {span(wait, dtype)} of progress, and what the slowest input is behind the others"
+    latency = f"latency: {span(wait, dtype)} of progress, and what the slowest input is behind the others"
     rows, size = _amount(node.input, inputs, given, wait, dtype)
     if rows is None:
-        return f"{said}; memory: all rows of that time; their rate is not known (wr.Statistics says it)"
-    return f"{said}; memory: about {rows:,.0f} rows or {rows * size:,.0f} bytes, and those of that skew"
+        return f"{latency}; memory: all rows of that time; their rate is not known (declare it with wr.Statistics)"
+    return f"{latency}; memory: about {rows:,.0f} rows or {rows * size:,.0f} bytes, and those of that skew"
 
 
 def _wait(node: Node) -> int | None:
@@ -65,8 +65,8 @@ def _amount(
     if rows is not None and rows.height >= LEAST:
         length = int(rows[PROGRESS].max()) - int(rows[PROGRESS].min())  # type: ignore[arg-type]
         return rows.height * wait / max(1, length), rows.estimated_size() / rows.height
-    told = [scan.statistics for scan in node.scans]
-    if not told or any(t is None for t in told):
+    statistics = [scan.statistics for scan in node.scans]
+    if not statistics or any(s is None for s in statistics):
         return None, 0.0
     unit = 1_000_000 if isinstance(dtype, pl.Datetime) else 1
-    return sum(t.rate for t in told if t) * wait / unit, 8.0 * len(node.schema)
+    return sum(s.rate for s in statistics if s) * wait / unit, 8.0 * len(node.schema)

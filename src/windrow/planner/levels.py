@@ -40,7 +40,7 @@ class Levels:
 
 def _keeps_place(stage: Stage) -> bool:
     """Whether rows that must meet in a stage are in the same shard after the one stage that it takes rows from."""
-    if len(stage.inputs) != 1:  # two stages before it may have spread their rows in two ways
+    if len(stage.inputs) != 1:  # two stages before it may have spread their rows differently
         return False
     [arm], [pipeline] = stage.arms, stage.inputs
     if isinstance(pipeline.source, Read) or pipeline.source.spread is None:

@@ -24,19 +24,21 @@ from windrow.planner.partition import ByKeys, Partition
 class Step:
     """One operator of a plan: made anew for each graph, described for ``explain``.
 
-    ``renames``: where columns that it passes on unchanged have their values from; None if all keep their names.
+    ``renames``: for columns that it passes on unchanged, their names in its input; None if all keep their names.
     """
 
     name: str
     make: Callable[[], Operator]
     says: str
-    halves: tuple[Callable[[], Operator], Callable[[], Operator]] | None = None  # in each part of a stream; for all
-    in_task: Step | None = None  # what takes its place in a task, which remembers nothing when it ends
+    halves: tuple[Callable[[], Operator], Callable[[], Operator]] | None = (
+        None  # its half in each part of a stream, and the half for all parts
+    )
+    in_task: Step | None = None  # what replaces it in a task, which keeps no state when it ends
     renames: dict[str, str] | None = None
-    computes: tuple[str, ...] = ()  # columns that have other values behind it
+    computes: tuple[str, ...] = ()  # columns whose values it changes
 
     def split(self) -> Step:
-        """The step as it is in a part of a stream, where it tells the other half what it sees."""
+        """The step as it runs in a part of a stream, where it sends what it sees to the other half."""
         if self.in_task is not None:
             return self.in_task
         return self if self.halves is None else replace(self, make=self.halves[0])
@@ -68,8 +70,8 @@ class Pipeline:
         return (self.source.steps if isinstance(self.source, Read) else ()) + self.steps
 
     def judging(self) -> tuple[Step, ...]:
-        """What makes the promises of its source from the evidence of all parts, if they are made so, and then the other
-        steps: no rows pass here, but each step says what a promise means for what it puts out.
+        """The step that makes the promises of its source from the evidence of all parts, if there is one, and the steps
+        after it. No rows pass here, but each step translates promises into terms of its output.
         """
         for at, step in enumerate(self.whole):
             if step.halves is not None and isinstance(self.source, Read):
@@ -112,7 +114,7 @@ class Arm:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The columns by which its rows are spread; none if they are spread in another way."""
+        """The columns by which its rows are spread; none if they are not spread by columns."""
         return self.partition.keys if isinstance(self.partition, ByKeys) else ()
 
 
@@ -150,7 +152,7 @@ class Plan:
 
     @cached_property
     def text(self) -> str:
-        """The query in words, by which two plans are known to be of the same query."""
+        """The query as text. Two plans with the same text are plans of the same query."""
         return text(self.logical)
 
     def stages(self) -> list[Stage]:
@@ -170,7 +172,7 @@ class Plan:
         return list({read.scan.name: read.scan for read in self.reads()}.values())
 
     def choices(self) -> dict[str, str]:
-        """Which algorithm each aggregation runs by, where there are several: what ``Given.kept`` takes."""
+        """The algorithm of each aggregation that has a choice: what ``Given.kept`` takes."""
         return {text(s.node): s.algorithm for s in self.stages() if s.choice is not None}
 
     def late_schema(self) -> dict[str, pl.DataType]:

@@ -36,7 +36,7 @@ def numbered(number: int) -> Step:
 
 
 def without_row() -> Step:
-    """Where nobody asks for the whole row any more."""
+    """Where the whole row is no longer needed."""
     return Step("columns", partial(ProjectOperator, [pl.exclude(ROW)]), "without the whole row")
 
 
@@ -45,7 +45,9 @@ def prepared(node: WindowAggregate) -> tuple[Step, Partials, list[Step]]:
     given = node.input.schema
     calls = [c for c in node.calls if c.argument is not None]
     named = _argument_columns(calls)
-    made = [make(c.function, c.name, named.get(c.name), _dtype(c, node), c.parameters, c.user) for c in node.calls]
+    aggregates = [
+        make(c.function, c.name, named.get(c.name), _dtype(c, node), c.parameters, c.user) for c in node.calls
+    ]
     window = node.window
     by_number = isinstance(window, SlideByTuple) and window.counts_rows
     extra = [nth(window)] if isinstance(window, SlideByTuple) and by_number else []
@@ -64,7 +66,7 @@ def prepared(node: WindowAggregate) -> tuple[Step, Partials, list[Step]]:
     prepare = Step("prepare", partial(ProjectOperator, columns), says, renames=kept)
     lift = partial(Lift, user, [n for n, _ in node.keys], node.options.late == "error", _window_at(node))
     steps = [Step("lift", lift, f"each row by {', '.join(u.name for _, u in user)}")] if user else []
-    return prepare, Partials(made, extra), steps
+    return prepare, Partials(aggregates, extra), steps
 
 
 def _window_at(node: WindowAggregate) -> Callable[[int], Any] | None:

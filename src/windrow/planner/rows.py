@@ -50,7 +50,7 @@ def selection(node: Filter) -> Step:
     """WHERE and HAVING."""
     predicate = translate(node.predicate, node.input.schema)
     if node.input.versioned:
-        return Step("retract", partial(Retract, predicate), f"take back rows unless {node.predicate.sql('spark')}")
+        return Step("retract", partial(Retract, predicate), f"retract rows unless {node.predicate.sql('spark')}")
     return Step("select", partial(Select, predicate), f"keep rows where {node.predicate.sql('spark')}")
 
 
@@ -91,7 +91,7 @@ def admission(scan: Scan, by_rows: bool, needs: tuple[str, ...]) -> tuple[Step, 
         first = Step("admit", admit, f"rows without a number in {' and '.join(source.row_num)} to the side output")
         sourced = len(source.row_num) > 1
         steps = [first]
-        if source.parse is not None:  # nobody needs it here, but the query can ask for it
+        if source.parse is not None:  # not needed here, but the query can ask for it
             read = parsed(pl.col(scan.progress), source.parse).alias(scan.progress)
             tried = partial(ProjectOperator, [pl.exclude(scan.progress), read])
             steps.append(Step("parse", tried, f"{scan.progress} as a timestamp, or NULL"))
@@ -117,7 +117,7 @@ def admission(scan: Scan, by_rows: bool, needs: tuple[str, ...]) -> tuple[Step, 
 
 
 def projection(node: Project, by_rows: bool = False) -> tuple[Step, ...]:
-    """SELECT without aggregates. Where rows progress on an expression from here on, promises are made fit to it."""
+    """SELECT without aggregates. Where rows progress on an expression from here on, so do promises."""
     given = node.input.schema
     computed = [translate(e, given).alias(n) for n, e in node.columns]
     says = ", ".join(f"{e.sql('spark')} AS {n}" for n, e in node.columns)
@@ -151,13 +151,13 @@ def application(node: Apply, by_rows: bool = False) -> tuple[Step, ...]:
 
 
 def splitting(node: Split, by_rows: bool = False) -> Step:
-    """Two ways for rows; on Spark both are on the map side, so that the source is read once."""
-    ways = [_way(node.yes, by_rows), _way(node.no, by_rows)]
+    """Two branches for rows; on Spark both are on the map side, so that the source is read once."""
+    branches = [_branch(node.yes, by_rows), _branch(node.no, by_rows)]
     predicate = translate(node.predicate, node.input.schema)
-    says = [" and ".join(step.says for step in way) or "as they are" for way in ways]
+    says = [" and ".join(step.says for step in branch) or "as they are" for branch in branches]
     return Step(
         "split",
-        partial(_split, predicate, *(tuple(step.make for step in way) for way in ways)),
+        partial(_split, predicate, *(tuple(step.make for step in branch) for branch in branches)),
         f"rows where {node.predicate.sql('spark')}: {says[0]}; the others: {says[1]}",
         renames={},
     )
@@ -167,16 +167,16 @@ def _split(predicate: pl.Expr, yes: Sequence[Callable[[], Operator]], no: Sequen
     return SplitOperator(predicate, [make() for make in yes], [make() for make in no])
 
 
-def _way(node: Node, by_rows: bool) -> list[Step]:
+def _branch(node: Node, by_rows: bool) -> list[Step]:
     match node:
         case Filter():
-            return [*_way(node.input, by_rows), selection(node)]
+            return [*_branch(node.input, by_rows), selection(node)]
         case Project():
-            return [*_way(node.input, by_rows), *projection(node, by_rows)]
+            return [*_branch(node.input, by_rows), *projection(node, by_rows)]
         case Apply():
-            return [*_way(node.input, by_rows), *application(node, by_rows)]
+            return [*_branch(node.input, by_rows), *application(node, by_rows)]
         case Split():
-            return [*_way(node.input, by_rows), splitting(node, by_rows)]
+            return [*_branch(node.input, by_rows), splitting(node, by_rows)]
         case _:
             assert isinstance(node, Scan)
             assert node.name == BRANCH

@@ -112,7 +112,7 @@ def _make(
         node = member.window
         assert isinstance(node.window, Sliding)
         by = groups_promised(node)
-        by = by if not number else replace(by, counted=False)  # what names nobody is told once
+        by = by if not number else replace(by, counted=False)  # a marker about a group without rows is counted once
         level = Level(Windowing(node.window, keys, own, node.bound, node.options, by), panes)
         queries.append(Query(member.name, level, [step.make() for step in after], dtype))
     return SharedPanes(panes, keys, aggregates, queries)

@@ -44,8 +44,8 @@ BY_WINDOW_ID: dict[str, tuple[Callable[..., Operator], str]] = {
     "adaptwid": (AdaptWid, "rows of sparse groups, accumulators of dense ones"),
     "adaptpaned": (AdaptPaned, "rows of sparse panes, partials of dense ones, merged as windows close"),
 }
-WATCHING = ("adaptwid",)  # those that want to know which input of a union a row is from
-TWO_LEVEL = "two-level"  # only where it is asked for: nothing here is cheaper than panes, but its memory is bounded
+WATCHING = ("adaptwid",)  # those that need to know which input of a union a row is from
+TWO_LEVEL = "two-level"  # only on request: it is never cheaper than panes, but its memory is bounded
 ALGORITHMS = ("paned", *BY_WINDOW_ID, TWO_LEVEL)
 BY_TUPLE: dict[str, tuple[Callable[..., Operator], str]] = {
     "blocks": (SlidByTuple, "a window back from every n-th row, of a suffix and a prefix of blocks"),
@@ -112,7 +112,7 @@ def _session(node: WindowAggregate, aggregates: Partials, _algorithm: str | None
     low = Step("instants", partial(Instants, keys, aggregates), "one partial per progress value and group")
     by = groups_promised(node)
     sessions = partial(Sessions, Windowing(node.window, keys, aggregates, node.bound, node.options, by))
-    says = f"runs of a key's rows, out after the gap{_apart(by)}"
+    says = f"runs of rows of a key, released after the gap{_apart(by)}"
     return Physical("sessions", (low,), Step("sessions", sessions, says), keys)
 
 
@@ -152,8 +152,8 @@ def key_names(node: WindowAggregate) -> tuple[str, ...]:
 
 
 def groups_promised(node: WindowAggregate) -> Named:
-    """The keys by which promises can close single groups. Those that markers make are told if they name nobody, where
-    one shard knows all rows of a group.
+    """The keys by which promises can close single groups. A marker about a group without rows is counted, where one
+    shard knows all rows of a group.
     """
     by = node.closed_by
     marked = any(scan.source.marker_by for scan in node.input.scans)
@@ -161,7 +161,7 @@ def groups_promised(node: WindowAggregate) -> Named:
 
 
 def together(by: Iterable[str]) -> str:
-    """Why an algorithm does not do where the stream promises by group."""
+    """Why an algorithm cannot be used on a stream that makes promises about single groups."""
     named = ", ".join(by)
     return f"it closes all groups together, and the stream makes promises about single {named}; leave it out, or use"
 

@@ -24,7 +24,7 @@ def run_until(
     with (
         tempfile.TemporaryFile(
             "w+"
-        ) as printed,  # not a pipe: nobody reads it meanwhile, and a full one stops the program
+        ) as printed,  # not a pipe: nothing reads it meanwhile, and a full one stops the program
         subprocess.Popen(command, start_new_session=True, stdout=printed, stderr=subprocess.STDOUT, env=env) as process,
     ):
         deadline = time.monotonic() + timeout

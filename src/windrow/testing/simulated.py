@@ -2,7 +2,7 @@
 
 It has the few DataFrame methods that the Spark host calls, so that the host itself is what runs: functions and
 processors are pickled and unpickled for every task, exchange rows arrive in any order, each micro-batch has new
-processors over a state store that commits or forgets, and tasks meet one of several Python workers. A real Spark is
+processors over a state store that commits or forgets, and tasks run in one of several Python workers. A real Spark is
 still needed for what is Spark's: sources, sinks, offsets, processes that die.
 """
 
@@ -47,7 +47,7 @@ Rows = pl.DataFrame | Sequence[pl.DataFrame]  # for one task, or for several
 
 # -- a session ---------------------------------------------------------------------------------------------------------
 class SimulatedSpark:
-    """Stands for a session: makes sources and runs queries. ``seed`` decides whatever Spark leaves open."""
+    """A stand-in for a session: makes sources and runs queries. ``seed`` decides whatever Spark leaves open."""
 
     def __init__(self, shards: int = 2, seed: int = 0) -> None:
         settings = {SHUFFLE_PARTITIONS: str(shards), STATE_STORE: "RocksDBStateStoreProvider"}
@@ -110,7 +110,7 @@ class Running:
         kept.stores = kept.stores or [StateStore() for _ in operators]
 
     def push(self, rows: Mapping[str, Rows], commit: bool = True) -> MicroBatch:
-        """One micro-batch over new rows. Without ``commit`` it dies before its end: nothing of it may remain."""
+        """One micro-batch over new rows. Without ``commit`` it dies before its end, and leaves nothing behind."""
         drafts = [store.draft() for store in self.checkpoint.stores]
         given = {self.sources[name]: part for name, part in rows.items()}
         run = Run(self.spark, given, dict(zip(self.frame.stateful(), drafts, strict=True)))
@@ -305,7 +305,7 @@ class Stateful(Frame):
 
 
 class Observed(Frame):
-    """Rows on their way past the counters."""
+    """Rows with the counters that observe them."""
 
     def partitions(self, run: Run, first: int) -> list[Partition]:
         found = self.inputs[0].partitions(run, first)
@@ -353,7 +353,7 @@ class Worker:
 
     @contextmanager
     def task(self, partition: int) -> Iterator[None]:
-        """The surroundings of a task."""
+        """The environment of a task."""
         context = TaskContext()
         context._partitionId = partition
         with (

@@ -47,7 +47,7 @@ class Handle:
 
     def _check_init(self, name: str) -> None:
         if self.key is not None:
-            raise Mismatch(f"state variable {name!r} is made outside init")
+            raise Mismatch(f"state variable {name!r} is created outside init")
 
 
 class ValueState:

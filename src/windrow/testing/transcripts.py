@@ -14,7 +14,7 @@ steps:
 ``expect`` lists the rows released since the last one, in any order; ``late`` the late records; ``counts`` checks
 rows_in, rows_bad, rows_late, rows_revised and promises_ignored. A stream takes promises from ``punctuation`` steps, or
 has ``slack``; it may have ``row_num`` and ``row_slack``. A transcript with ``error`` must be refused. On Spark the
-query is stopped half way and goes on from its checkpoint.
+query is stopped half way and continues from its checkpoint.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def load(path: str | Path) -> list[Transcript]:
     for number, document in enumerate(yaml.safe_load_all(Path(path).read_text())):
         known = {"name", "query", "streams", "steps", "error", "batch"}
         if odd := set(document) - known:
-            raise DataError(f"{path}: unknown fields {sorted(odd)} in transcript {number}; there are {sorted(known)}")
+            raise DataError(f"{path}: unknown fields {sorted(odd)} in transcript {number}; available: {sorted(known)}")
         found.append(Transcript(**{"name": f"{Path(path).stem}-{number}", **document}))
     return found
 

@@ -117,7 +117,7 @@ def test_checksums_fit_the_new_content(tmp_path):
     ("old", "new", "message"),
     [
         ("nothing", "new", "is not the checkpoint of a streaming query"),
-        ("a", "full", "in the way"),
+        ("a", "full", "already exists"),
         ("a", "a/inside", "is inside"),
         ("a", "b", "nothing in it names another place"),
         ("a", "copy-of-b", "was written at .*/b and not at .*/a"),

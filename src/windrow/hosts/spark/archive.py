@@ -1,7 +1,7 @@
 """An archive of Spark's classes: Java maps it instead of loading and verifying some 15,000 classes at each start.
 
 ``windrow doctor --warm`` makes it, once for each installation. It belongs to one Java and one PySpark; where there is
-none, or it is of others, or somebody has changed it, sessions start without it, only slower. See
+none, or it is of others, or it was changed, sessions start without it, only slower. See
 ``-XX:SharedArchiveFile`` in the documentation of Java.
 """
 
@@ -66,14 +66,14 @@ class Archive:
         return self.folder / f"{self.name}.json"
 
     def options(self) -> str:
-        """What Java is to be told to use it; nothing where it cannot be used."""
+        """The Java options that use it; none where it cannot be used."""
         files = self._files()
         if files is None or not is_our_spark():
             return ""
         return f"-XX:SharedArchiveFile={os.pathsep.join(map(str, files))} {QUIET}"
 
     def state(self) -> str:
-        """In words, for who asks: Java itself is asked whether it takes the archive."""
+        """Its status as text: Java itself is asked whether it accepts the archive."""
         if not self.manifest.exists():
             return NONE
         files = self._files()
@@ -86,12 +86,12 @@ class Archive:
     def _files(self) -> list[Path] | None:
         """The files, if they are as they were made."""
         try:
-            made = json.loads(self.manifest.read_text())
-            if {name: _looks(self.folder / name) for name in made} != made:
+            stored = json.loads(self.manifest.read_text())
+            if {name: _looks(self.folder / name) for name in stored} != stored:
                 return None
         except (OSError, ValueError, TypeError):
             return None
-        return [self.folder / name for name in made] or None
+        return [self.folder / name for name in stored] or None
 
     def make(self, warm_up: Callable[[str], None]) -> None:
         """Make it anew. ``warm_up`` runs a Spark under the Java options that it is given, to the end of that Java."""
@@ -123,7 +123,7 @@ def _looks(file: Path) -> list[int]:
 
 
 def _replace(file: Path, write: Callable[[Path], object]) -> None:
-    """Write a draft, then give it its name: whoever starts meanwhile sees all of it or nothing."""
+    """Write a draft, then give it its name: a session that starts meanwhile sees all of it or nothing."""
     with tempfile.TemporaryDirectory(dir=file.parent, prefix=".draft-") as folder:
         draft = Path(folder) / file.name
         write(draft)

@@ -1,4 +1,4 @@
-"""Looks at a checkpoint folder before a query starts from it: damage and strangers are named, not stumbled over.
+"""Checks a checkpoint folder before a query starts from it: errors name files that are damaged or foreign.
 
 Spark notices most damage only when it reads the file, with an error from deep inside. Works on local folders; for
 others (``hdfs://``, ``s3a://``) the file system keeps its own checksums and Spark reports what it finds.
@@ -35,7 +35,7 @@ def check(path: str | Path) -> None:
     entries = [p for p in folder.iterdir() if not p.name.startswith(".")]
     for entry in entries:
         if entry.name not in TOP:
-            raise CheckpointError(f"{entry} does not belong into a checkpoint: give a folder of its own, or remove it")
+            raise CheckpointError(f"{entry} does not belong in a checkpoint: give a folder of its own, or remove it")
     if {p.name for p in entries} - {"windrow"} and not (folder / "metadata").exists():
         raise CheckpointError(f"{folder} has no file 'metadata': it is not the checkpoint of a streaming query")
     for file in _files(folder):
@@ -45,7 +45,7 @@ def check(path: str | Path) -> None:
     for log in LOGS:
         for file in sorted((folder / log).glob("[!.]*")):
             if not LOG_FILE.match(file.name):
-                raise CheckpointError(f"{file} does not belong into a checkpoint: remove it")
+                raise CheckpointError(f"{file} does not belong in a checkpoint: remove it")
             _check_lines(file, 1)
     check_place(folder)
 

@@ -28,7 +28,7 @@ from windrow.sources.files import Files
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-WAYS = "ordered, slack, rows, partitions, markers, heartbeats, estimated, function"
+RULES = "ordered, slack, rows, partitions, markers, heartbeats, estimated, function"
 RESULTS, LATE_ROWS, BAD_ROWS = "result", "late", "bad"  # the struct columns of a DataFrame with all of them
 BAD_SCHEMA = {"source": pl.String(), "reason": pl.String(), "row": pl.String()}
 
@@ -50,9 +50,9 @@ def to_spark(
     check_sources(plan, sources)
     if streaming and not with_late and sets_aside(plan):
         raise PlanError(
-            "LATE SIDE sets late rows aside, and here they have no place to go: take them with "
+            "LATE SIDE sets late rows aside, and here they have no destination: take them with "
             "to_spark(with_late=True), then wr.results(df) and wr.late_rows(df) in foreachBatch; on the command line "
-            "with --late-rows parquet:DIR. To do without the rows say LATE DROP, which only counts them"
+            "with --late-rows parquet:DIR. If you do not need the rows, use LATE DROP, which only counts them"
         )
     spark = session_of(frames)
     count = shard_count(spark, shards)
@@ -104,14 +104,14 @@ def bad_rows(both: DataFrame) -> DataFrame:
 
 
 def check_sources(plan: Plan, sources: Mapping[str, DataFrame | Files]) -> None:
-    """Refuse a query of which nothing would ever come out."""
+    """Refuse a query that would never produce results."""
     for read in plan.reads():
         if not read.by_rows and read.attribute == read.scan.progress:
             check_progress(read.scan, is_streaming(sources[read.scan.name]))
 
 
 def sets_aside(plan: Plan) -> bool:
-    """Whether late rows leave by a way of their own (LATE SIDE). A finite source has none: it ends after all rows."""
+    """Whether late rows have an output of their own (LATE SIDE). A finite source has none: it ends after all rows."""
     return any(step.name == "gate" for stage in plan.stages() for step in stage.steps)
 
 
@@ -124,8 +124,8 @@ def check_progress(scan: Scan, streaming: bool) -> None:
         raise PlanError(
             f"stream {scan.name!r} makes no promises, so no window over it would ever be released. Say how far behind "
             f"its rows can be: wr.stream(df, progress={scan.progress!r}, slack='10 seconds') (slack='0 seconds' if "
-            f"they are in order); or name a column of markers: punctuation='column'; or give another way, "
-            f"punctuation=wr.promise...: {WAYS}. In SQL: FROM {scan.name} PUNCTUATED BY slack('10 seconds'). On the "
+            f"they are in order); or name a column of markers: punctuation='column'; or use another promise rule, "
+            f"punctuation=wr.promise...: {RULES}. In SQL: FROM {scan.name} PUNCTUATED BY slack('10 seconds'). On the "
             f"command line: --slack '10 seconds' or --punctuation 'rows(100)'"
         )
 

@@ -18,20 +18,20 @@ class Kind(IntEnum):
 
     DATA = 0  # rows of a stage's input, as a blob
     PROMISE = 1  # what a part of a stream promises; the blob names a group
-    REACHED = 2  # how far a part of a finite stream came
-    EVIDENCE = 3  # from which every shard makes the promises of a source
-    MARKS = 4  # what the markers of a source said, for whoever counts those that are ignored
+    REACHED = 2  # the greatest progress value in a part of a finite stream
+    EVIDENCE = 3  # what every shard makes the promises of a source from
+    MARKS = 4  # the promises of the markers of a source, for the audit
     RESULT = 5  # rows of the result, as a blob
     LATE = 6  # late rows that were set aside, as a blob
     BAD = 7  # bad rows that a shard found, as a blob
-    COUNT = 8  # of the counter whose number ``port`` is
+    COUNT = 8  # a count; ``port`` is the number of the counter
 
 
 class Row(NamedTuple):
     """One row of the exchange. ``tag`` orders the rows of a micro-batch that come to the same port.
 
-    ``stage`` and ``port`` say whose input it is. Rows for whoever takes the result have OUT for a stage: every level
-    between passes them on.
+    ``stage`` and ``port`` say which input it is for. Rows for the consumer of the result have OUT as their stage: every
+    level on the way passes them on.
     """
 
     shard: int

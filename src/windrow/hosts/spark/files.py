@@ -151,7 +151,7 @@ class _BatchReader(DataSourceReader):  # type: ignore[misc]
         self.source = source
 
     def partitions(self) -> list[Task]:
-        def problem(file: File) -> str | None:  # what a file is like inside is found out by whoever reads it
+        def problem(file: File) -> str | None:  # the task that reads a file finds out what is in it
             return self.source.files.problem(file, self.source.job.columns)
 
         return _tasks(self.source, *_sorted_out(self.source.files.listed(), problem, self.source.tasks))

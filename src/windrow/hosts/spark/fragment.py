@@ -25,7 +25,7 @@ class Outside:
     """An input of an arm whose rows come through the exchange: on one port, or on one for each shard they come from.
 
     ``judge``: what makes its promises from evidence. ``marked``: whether its source has markers, whose promises are
-    counted if they go back. ``again``: another input is of the same source, and counts for both.
+    counted if they go backwards. ``again``: another input has the same source, and counts for both.
     """
 
     ports: int = 1
@@ -118,7 +118,7 @@ class Fragment:
         for row in rows:
             if row.stage in batch.mine(self):
                 batch.take(row)
-            else:  # for a later level, or for whoever takes the result
+            else:  # for a later level, or for the consumer of the result
                 yield row
         for at, row in batch.data():
             frame = decode(row.blob, f"a blob of shard {shard}")
@@ -129,7 +129,7 @@ class Fragment:
             yield from outboxes.rows(graph.feed(wired.inputs[at], promise))
         yield from outboxes.rows(graph.flush())
         counts = outboxes.sender.counts
-        if shard:  # all judges say the same: those of the first shard are counted
+        if shard:  # all judges promise the same: those of the first shard are counted
             counts[Counter.PROMISES_IGNORED] = 0
         counts[Counter.STATE_BYTES] = self._checked(graph, shard)
         yield from outboxes.last()
@@ -180,12 +180,12 @@ class _Batch:
                 self.reached[at] = max(self.reached.get(at, START), row.value)
 
     def data(self) -> Iterator[tuple[At, Row]]:
-        """Arrival over the network is in no order; a fixed one makes a replayed micro-batch equal to the first."""
+        """Rows arrive over the network in any order; a fixed order makes a repeated micro-batch equal to the first."""
         for row in sorted(self.rows, key=lambda row: (row.stage, row.port, row.tag)):
             yield (row.stage, row.port), row
 
     def shown(self) -> Iterator[tuple[At, pl.DataFrame]]:
-        """Evidence and marks. No source has both: markers and judges are two ways to make promises."""
+        """Evidence and marks. No source has both: a source has either markers or a judge."""
         for at, rows in sorted(self.evidence.items()):
             yield at, pl.concat([decode(row.blob, "evidence") for row in sorted(rows, key=lambda row: row.tag)])
 
@@ -195,7 +195,7 @@ class _Batch:
                 yield at, Punctuation(value, None if group is None else group_of(group.decode()))
 
     def ends(self, wired: Wiring) -> Iterator[tuple[At, Punctuation]]:
-        """Of a finite input: everything has come."""
+        """The end of a finite input."""
         for at in wired.inputs:
             yield from ((at, promise) for promise in ends_at(START, self.reached.get(at)))
 
@@ -243,7 +243,7 @@ def _add_audits(wired: Wiring, stage: Hosted) -> None:
 
 
 def _add_steps(graph: Graph, steps: tuple[Step, ...], meetings: list[int]) -> int:
-    """The operators of a stage; the first takes arm i on port i. An order is all in the meeting."""
+    """The operators of a stage; the first takes arm i on port i. A stage without steps is only a meeting: an order."""
     if not steps:
         return meetings[0]
     return add_steps(graph, steps[1:], graph.add(steps[0].name, steps[0].make(), meetings))

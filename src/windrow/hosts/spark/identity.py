@@ -32,8 +32,8 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     if before.get("format") != now.get("format"):
         return (
             f"this checkpoint has format {before.get('format')}, and this version of Windrow writes format "
-            f"{now.get('format')}: its state cannot be read. Go on with the version that wrote it, or start with a new "
-            "checkpoint folder"
+            f"{now.get('format')}: its state cannot be read. Continue with the version that wrote it, or start with a "
+            "new checkpoint folder"
         )
     lines = ["this checkpoint was written by another query. What differs:"]
     lines += _compared({"shards": before["shards"]}, {"shards": now["shards"]})
@@ -60,11 +60,12 @@ def _advice(then: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
     found = []
     if then["algorithm"] != here["algorithm"]:
         found.append(
-            "State of one algorithm is not that of another. to_spark(checkpoint=..) and windrow run keep that of the "
-            f"first start. To go on with this checkpoint, say using={then['algorithm']!r} or the hint USING(..)."
+            "The state of one algorithm cannot be used by another. to_spark(checkpoint=..) and windrow run keep the "
+            f"algorithm of the first start. To continue with this checkpoint, give using={then['algorithm']!r} or the "
+            "hint USING(..)."
         )
     if then["source columns"] != here["source columns"]:
-        found.append("Over files schema=.. says what the columns are, whichever files are there.")
+        found.append("Over files, schema=.. declares the columns, whichever files are there.")
     return found
 
 

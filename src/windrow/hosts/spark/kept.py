@@ -1,8 +1,8 @@
 """The algorithms of a query's first start, kept in its checkpoint.
 
-They are chosen by statistics: of files that may be gone at a restart, of a cost model that another version may have
-mended. State of one algorithm is not that of another, so a restart takes what the first start took. The file is written
-before the query starts, through Hadoop, which reaches every place where Spark can have a checkpoint.
+They are chosen by statistics of files that may be gone at a restart, and by a cost model that another version may have
+changed. The state of one algorithm cannot be used by another, so a restart takes the algorithm of the first start. The
+file is written before the query starts, through Hadoop, which reaches every place where Spark can have a checkpoint.
 """
 
 from __future__ import annotations

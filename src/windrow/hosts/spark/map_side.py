@@ -29,7 +29,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class Taken:
-    """A source as it is read: the steps that admit its rows, once, and then whoever takes them."""
+    """A source as it is read: the steps that admit its rows, once, and the branches that take them."""
 
     steps: tuple[Step, ...]
     branches: tuple[Branch, ...]
@@ -40,7 +40,7 @@ class MapSide:
 
     def __init__(self, reads: Sequence[Taken], ends: bool = False) -> None:
         self.reads = tuple(reads)
-        self.ends = ends  # a finite source: when its rows are all there, it can say how far it came
+        self.ends = ends  # a finite source: after its last row, it reports how far it has come
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext

@@ -145,8 +145,8 @@ def _aggregated(node: WindowAggregate, scan: Scan, frame: DataFrame, schema: dic
     def bound(column: Column) -> Column:
         return f.timestamp_micros(column) if timed else column
 
-    made: dict[str, Any] = {WINDOW_START: bound(_column(WID)), WINDOW_END: bound(_column(WID) + f.lit(size))}
-    return results.select(*(made.get(c, _column(c)).cast(types[c]).alias(c) for c in schema))
+    bounds: dict[str, Any] = {WINDOW_START: bound(_column(WID)), WINDOW_END: bound(_column(WID) + f.lit(size))}
+    return results.select(*(bounds.get(c, _column(c)).cast(types[c]).alias(c) for c in schema))
 
 
 def _call(call: AggregateCall) -> Column:

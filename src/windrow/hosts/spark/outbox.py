@@ -1,4 +1,4 @@
-"""What leaves a task: rows to the shards of a stage, promises to all of them, counts to whoever takes the result."""
+"""What leaves a task: rows to the shards of a stage, promises to all of them, counts to the consumer of the result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ class Route:
     port: int = 0
     partition: Partition = field(default_factory=ByKeys)
     shards: tuple[int, ...] = ()
-    named: tuple[tuple[str, pl.DataType], ...] = ()  # what promises name, where that says in which shard a group is
+    named: tuple[
+        tuple[str, pl.DataType], ...
+    ] = ()  # the columns of promises about groups, where they determine the shard of a group
 
     def about(self, group: Hashable) -> tuple[int, ...]:
         """The shards that have rows of a group: one, or any."""
@@ -43,7 +45,7 @@ class Outbox:
     """Turns what leaves by one route into exchange rows. Promises are kept for ``last``."""
 
     route: Route
-    ports: tuple[int, ...] = ()  # on which promises about groups go: who has all rows of a group speaks for all
+    ports: tuple[int, ...] = ()  # where promises about groups go: a shard that has all rows of a group promises for all
     promised: int = START
     ended: bool = False
     reached: int = START  # of a stream that has ended: how far it came
@@ -60,7 +62,7 @@ class Outbox:
             self.promised = max(self.promised, promise.value)
 
     def data(self, frame: pl.DataFrame, sender: Sender) -> Iterator[Row]:
-        """Rows, on their way at once."""
+        """Rows, sent immediately."""
         if self.route.stage == OUT:
             sender.counts[Counter.ROWS_OUT] += frame.height
             yield sender.out(Kind.RESULT, frame.height, encode(frame))
@@ -75,12 +77,12 @@ class Outbox:
         yield from (self._row(sender, shard, Kind.EVIDENCE, 0, blob) for shard in self.route.shards)
 
     def marks(self, rows: pl.DataFrame, sender: Sender) -> Iterator[Row]:
-        """What the markers of a source said: one shard holds them against what they said before."""
+        """The promises of the markers of a source: one shard compares them with earlier ones."""
         if self.route.shards:
             yield self._row(sender, self.route.shards[0], Kind.MARKS, 0, encode(rows))
 
     def last(self, sender: Sender) -> Iterator[Row]:
-        """A promise for every shard, even if it says nothing: each shard so takes part in each micro-batch."""
+        """A promise for every shard, even if it is not a new one, so that each shard takes part in each micro-batch."""
         groups = {group: self.route.about(group) for group in self._groups}
         about = sum(len(shards) for shards in groups.values())
         sent = ((self.promised > START) + self.ended) * len(self.route.shards) + about
@@ -102,10 +104,10 @@ class Outbox:
 
 @dataclass
 class Sender:
-    """A task: what it counts, and how its rows are told from those of others."""
+    """A task: its counts, and the tags that distinguish its rows from those of other tasks."""
 
     part: int  # distinguishes the tasks of a micro-batch, so that shards can order what they get
-    home: int = 0  # the shard that passes on what is for whoever takes the result
+    home: int = 0  # the shard that passes on what is for the consumer of the result
     counts: dict[Counter, int] = field(default_factory=lambda: dict.fromkeys(Counter, 0))
     _sequence: int = field(default=0, init=False)
 
@@ -114,7 +116,7 @@ class Sender:
         return self.part << 24 | self._sequence
 
     def out(self, kind: Kind, value: int, blob: bytes | None = None, port: int = 0) -> Row:
-        """Something for whoever takes the result; every level between passes it on."""
+        """A row for the consumer of the result; every level on the way passes it on."""
         return Row(self.home, OUT, port, kind, self.tag(), value, blob)
 
     def counted(self) -> list[Row]:
@@ -127,8 +129,8 @@ class Sender:
 class Outboxes:
     """The outboxes of a graph: by the node that items come out of, and for side outputs by the node that found them.
 
-    ``evidence``: the boxes of everyone who judges the source that a node belongs to; the first gets its marks.
-    ``silent``: nodes that say what another one says, too, and are not counted. ``stage_of``: in a shard, the stage of a
+    ``evidence``: the boxes of all judges of the source that a node belongs to; the first gets its marks.
+    ``silent``: nodes that repeat what another one counts, and are not counted. ``stage_of``: in a shard, the stage of a
     node; bad rows that it finds go to the side output. Those of a source are found there by a query of their own.
     """
 
@@ -167,7 +169,7 @@ class Outboxes:
                 yield self.sender.out(Kind.BAD, found.height, encode(found))
 
     def last(self) -> list[Row]:
-        """What a task says when it has sent all its rows."""
+        """What a task sends after all its rows."""
         rows = [row for box in self.boxes for row in box.last(self.sender)]
         for number, marks in self._marks.items():
             rows += self.boxes[number].marks(pl.concat(marks), self.sender)

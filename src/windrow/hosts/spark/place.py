@@ -35,7 +35,7 @@ def check_place(folder: Path) -> None:
 
 
 def move(old: str | Path, new: str | Path) -> str:
-    """Move a checkpoint folder, or mend one that was moved or copied from ``old``; says what was done.
+    """Move a checkpoint folder, or mend one that was moved or copied from ``old``; returns what was done.
 
     No query may be running on it. Local folders only; ``old`` may be elsewhere if ``new`` is a copy of it.
     """
@@ -49,7 +49,7 @@ def move(old: str | Path, new: str | Path) -> str:
     if not _is_checkpoint(source):
         raise CheckpointError(f"{source} is not the checkpoint of a streaming query, and neither is {after}")
     if after.exists() and (not after.is_dir() or any(after.iterdir())):
-        raise CheckpointError(f"{after} is in the way: give a folder that is empty or not there")
+        raise CheckpointError(f"{after} already exists: give a folder that is empty or does not exist")
     if source.resolve() in after.resolve().parents:
         raise CheckpointError(f"{after} is inside {source}: give a folder elsewhere")
     _carry(source, after)
@@ -58,7 +58,7 @@ def move(old: str | Path, new: str | Path) -> str:
 
 
 def _mend(old: str, new: Path) -> str:
-    """``new`` is a checkpoint already: of ``old``, or it is none of our business."""
+    """``new`` is a checkpoint already: of ``old``, or it is refused."""
     away = {root for root in _roots(new) if not _same(root, new)}
     if not away and Path(old).exists():
         raise CheckpointError(
@@ -69,7 +69,7 @@ def _mend(old: str, new: Path) -> str:
         if root != old and not _same(root, Path(old)):
             raise CheckpointError(f"{new} was written at {root} and not at {old}: give that path, or another folder")
     _rewrite(new)
-    return f"{new} now stands where it is" if away else f"{new} stands where it was written: nothing to do"
+    return f"the paths in {new} are now right" if away else f"{new} is where it was written: nothing to do"
 
 
 def _is_checkpoint(folder: Path) -> bool:

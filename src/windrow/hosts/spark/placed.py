@@ -22,7 +22,7 @@ class Placed:
 
 
 def placed_stages(plan: Plan, shards: int, streaming: bool) -> Placed:
-    """A plan on a number of shards. Only in a stream promises are made from evidence: a finite input has its end."""
+    """A plan on a number of shards. Promises are only made from evidence in a stream: a finite input has its end."""
     ids = tuple(shard_ids(shards))
     build = _Placing(plan, ids, Levels(plan, shards), streaming)
     for stage in plan.stages():

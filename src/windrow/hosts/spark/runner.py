@@ -20,7 +20,7 @@ Level = Sequence[tuple[Stage, Hosted]]  # the stages of a level, in the plan and
 
 
 class Runner(Protocol):
-    """Takes the exchange rows of a level, and gives those for the next one, and for whoever takes the result."""
+    """Takes the exchange rows of a level, and gives those for the next one and for the consumer of the result."""
 
     def rows(self, exchanged: DataFrame, fragment: Fragment, level: Level) -> DataFrame: ...
 

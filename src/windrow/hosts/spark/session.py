@@ -76,7 +76,7 @@ def session(
 
 
 def _java_options(given: str, command: str) -> str:
-    """What the JVM is told, with the archive of classes that belongs to it, if there is one."""
+    """The options of the JVM, with its archive of classes, if there is one."""
     return given if "Archive" in given else f"{given} {Archive(command).options()}".strip()
 
 
@@ -94,7 +94,7 @@ def _stderr_to(path: str | Path) -> Iterator[None]:
 
 
 def prepare(spark: SparkSession, shards: int) -> None:
-    """Give a session that somebody else made what a stateful query needs, where it still has Spark's defaults.
+    """Give a session that was created elsewhere what a stateful query needs, where it still has Spark's defaults.
 
     The state store must be RocksDB. One state partition per shard: Spark's 200 shuffle partitions would mean 200 tasks
     in every micro-batch, of which all but a few have nothing to do. Only stateful streaming queries see this setting.
@@ -107,7 +107,7 @@ def prepare(spark: SparkSession, shards: int) -> None:
 
 
 def shard_count(spark: SparkSession, shards: int | None) -> int:
-    """How many shards: as asked, else as many as Spark has shuffle partitions; where nobody set those, one per core."""
+    """How many shards: as asked, else as many as Spark has shuffle partitions; if those are not set, one per core."""
     if shards is None:
         partitions = spark.conf.get(SHUFFLE_PARTITIONS)
         shards = int(spark.sparkContext.defaultParallelism if partitions == SPARKS_DEFAULT else partitions)

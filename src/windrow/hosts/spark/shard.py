@@ -32,8 +32,8 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
     """Runs a fragment under ``transformWithState``, grouped by shard.
 
     State: ``identity`` (what the checkpoint belongs to), ``version`` (a random token per committed micro-batch) and
-    ``chunks``. A worker that still has the graph of exactly this version goes on with it; any other maps the live copy
-    on its machine if that is of this version, and else reads the chunks.
+    ``chunks``. A worker that still has the graph of exactly this version continues with it; any other maps the live
+    copy on its machine if that has this version, and otherwise reads the chunks.
     """
 
     def __init__(self, fragment: Fragment, identity: Mapping[str, Any]) -> None:
@@ -92,7 +92,7 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
             raise CheckpointError(difference(before, now))
 
     def _wiring(self, shard: int, stored: str | None) -> Wiring:
-        # Taken out while it runs: if this task fails half way, nobody may go on with a half-changed graph.
+        # Taken out while it runs: if this task fails half way, its half-changed graph must not be used.
         token, wired = _live.pop((self.run_id, shard), (None, None))
         if wired is not None and stored is not None and stored == token:
             return wired

@@ -1,4 +1,4 @@
-"""Small scripts that stand before a program which Spark starts: before its Java, and before its Python workers."""
+"""Small scripts that wrap a program which Spark starts: before its Java, and before its Python workers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write(name: str, command: str, text: str) -> Path:
 
 
 def _private(name: str) -> Path:
-    """A folder that nobody else can write to: what is in it will be executed."""
+    """A folder that only this user can write to: what is in it will be executed."""
     folder = Path(tempfile.gettempdir()) / name
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()

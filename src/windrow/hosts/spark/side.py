@@ -1,4 +1,4 @@
-"""The side output on Spark: the rows of every source that cannot take part, and why."""
+"""The side output on Spark: the bad rows of every source, with the reason."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class _BadRows:
 
     def __init__(self, steps: tuple[Step, ...], first: int, name: str, schema: pa.Schema) -> None:
         self.steps = steps
-        self.first = first  # what the steps before it find, another pipeline tells
+        self.first = first  # what earlier steps find, another pipeline reports
         self.name = name
         self.schema = schema
 

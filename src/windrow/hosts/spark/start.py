@@ -21,7 +21,7 @@ TOO_SLOW = "Python worker failed to connect back"  # what Spark says
 AGAIN = 4  # times
 ADVICE = (
     "Spark gave up on a Python worker that did not start within its 10 s: this machine is too busy. Start fewer "
-    "queries at once, or give this one a greater share of the machine; it goes on from its checkpoint"
+    "queries at once, or give this one a greater share of the machine; it continues from its checkpoint"
 )
 
 
@@ -32,14 +32,14 @@ def _print(text: str) -> None:
 def start(writer: DataStreamWriter, say: Callable[[str], None] = _print) -> StreamingQuery:
     """The query of ``writer.start()``, started again, up to four times, if a Python worker does not start in time.
 
-    Only that failure counts, and only before this start has committed anything; ``say`` is told each time. What it
-    gives can be used like any ``StreamingQuery``.
+    Only that failure counts, and only before this start has committed anything; ``say`` is called each time. The
+    result can be used like any ``StreamingQuery``.
     """
     return cast("StreamingQuery", Restarted(writer.start, say))
 
 
 class Restarted:
-    """A streaming query; whoever asks whether it runs, or waits for its end, starts it again if it came to nothing."""
+    """A streaming query; asking whether it runs, or waiting for its end, starts it again if it failed to start."""
 
     def __init__(self, begin: Callable[[], StreamingQuery], say: Callable[[str], None] = _print) -> None:
         self._begin = begin
@@ -74,7 +74,7 @@ class Restarted:
                     raise
 
     def _again(self) -> bool:
-        """Start once more, if it failed for this reason and there is nothing to show for it."""
+        """Start once more, if it failed for this reason before it committed anything."""
         error = self._query.exception()
         if error is None or TOO_SLOW not in str(error) or self._query.recentProgress or self._starts > AGAIN:
             return False

@@ -39,13 +39,13 @@ LENIENT = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_d
 
 
 def overflow(text: str, symbol: str) -> str:
-    """What is said where a result does not fit."""
+    """The error for a result that does not fit."""
     instead = f"{LENIENT[symbol]} gives NULL there; " if symbol in LENIENT else ""
     return says(f"{text} does not fit into 64 bits", f"{instead}CAST to DOUBLE goes further")
 
 
 def by_zero(text: str, symbol: str) -> str:
-    """What is said where a divisor is zero."""
+    """The error for a divisor of zero."""
     lenient = f"{LENIENT[symbol]}, or " if symbol in LENIENT else ""
     return says(f"{text} divides by zero", f"{lenient}nullif(divisor, 0), gives NULL there")
 

@@ -1,4 +1,4 @@
-"""Columns, literals, arithmetic: what is said of numbers, instants and intervals."""
+"""Columns, literals and arithmetic: numbers, instants and intervals."""
 
 from __future__ import annotations
 

@@ -80,11 +80,11 @@ class Translator:
             raise Refused(node, f"the types in {written(node)} do not fit: {names} have no common type")
         return [self.cast(n, target) for n in nodes]
 
-    def condition(self, node: exp.Expr, said: str) -> Typed:
+    def condition(self, node: exp.Expr, requirement: str) -> Typed:
         """A boolean, or NULL."""
         found = self.of(node)
         if found.dtype not in (pl.Boolean, pl.Null):
-            raise Refused(node, f"{said}, and this is of type {type_name(found.dtype)}")
+            raise Refused(node, f"{requirement}, and this is of type {type_name(found.dtype)}")
         return cast(found, BOOLEAN, written(node))
 
     def text(self, node: exp.Expr) -> Typed:

@@ -92,7 +92,7 @@ def truncated(t: Translator, node: exp.Expr) -> Typed:
 def as_date(t: Translator, node: exp.Expr) -> Typed:
     """to_date(), and sqlglot's wrapper around the argument of year(), month() and day()."""
     if node.args.get("format") is not None:
-        raise Refused(node, "to_date with a format has no operator")
+        raise Refused(node, "to_date with a format is not supported")
     given = t.of(node.this)
     if not castable(given.dtype, DATE):
         raise Refused(node, f"a date is needed here, and this is of type {type_name(given.dtype)}")

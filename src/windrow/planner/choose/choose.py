@@ -1,4 +1,4 @@
-"""The choice of an algorithm: the fastest that can do it and fits into the memory given, and what the others cost."""
+"""The choice of an algorithm: the fastest one that can run the query and fits into memory; the cost of the others."""
 
 from __future__ import annotations
 
@@ -74,5 +74,5 @@ def choose(
     near = [o for o in fitting if o.micros <= fitting[0].micros * CLOSE]
     best = min(near, key=lambda o: o.bytes)
     reason = "the fastest" if memory is None else f"the fastest with at most {memory:,} bytes of state"
-    reason += " by the cost model" + (", of those as fast the one with the least state" if len(near) > 1 else "")
+    reason += " by the cost model" + (", with the least state among equally fast ones" if len(near) > 1 else "")
     return Choice(best.name, reason, tuple(options), workload)

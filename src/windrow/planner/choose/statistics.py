@@ -79,7 +79,7 @@ def declared(
 
 
 def assumed(window: Sliding, pane: int, disorder: int, columns: tuple[int, int]) -> Workload:
-    """A middling stream."""
+    """A typical stream."""
     shape = _shape(window, pane, disorder)
     return Workload(TUPLES, GROUPS, *shape, *_sizes(columns, TUPLES / GROUPS), "assumed")
 

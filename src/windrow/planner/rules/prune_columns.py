@@ -1,4 +1,4 @@
-"""Prune columns: a join keeps only the columns that somebody uses behind it, so that state and pairs are narrow."""
+"""Prune columns: a join keeps only the columns that are used after it, so that its state and its pairs are small."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from windrow.planner.rules.transform import transform
 
 
 def prune_columns(node: Node) -> Node:
-    """Columns that nobody asks for leave every join."""
+    """Columns that are not used are removed from every join."""
     asked = columns_asked(node, set(node.schema))
 
     def pruned(before: Node, now: Node) -> Node:

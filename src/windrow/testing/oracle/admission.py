@@ -99,7 +99,7 @@ def too_far(called: str, value: int, dtype: pl.DataType) -> str | None:
 
 
 def _ahead(source: Progress, row: Row, value: int) -> str | None:
-    """A row that is too far ahead of when it arrived, or of which nobody knows when it did."""
+    """A row that is too far ahead of when it arrived, or whose arrival is not known."""
     if (limit := source.ahead) is None:
         return None
     arrived = row[limit.arrival]

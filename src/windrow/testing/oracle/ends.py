@@ -44,7 +44,7 @@ def end_of(node: Node, given: Given) -> int | None:
             return _end_of_results(node, given)
         case Split():
             end = end_of(node.input, given)
-            return _furthest(_along(way, end, given.by_rows) for way in (node.yes, node.no))
+            return _furthest(_along(branch, end, given.by_rows) for branch in (node.yes, node.no))
         case Together():
             return None
     (before,) = node.inputs
@@ -56,12 +56,12 @@ def _furthest(ends: Any) -> int | None:
 
 
 def _along(node: Node, end: int | None, by_rows: bool) -> int | None:
-    """Where a way of a split ends that begins with a stream that ends there."""
+    """Where a branch of a split ends, if its input ends at ``end``."""
     if isinstance(node, (Filter, Project, Apply)):
         return _moved(node, _along(node.input, end, by_rows), by_rows)
     if isinstance(node, Split):
         inner = _along(node.input, end, by_rows)
-        return _furthest(_along(way, inner, by_rows) for way in (node.yes, node.no))
+        return _furthest(_along(branch, inner, by_rows) for branch in (node.yes, node.no))
     return end
 
 

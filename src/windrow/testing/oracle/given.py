@@ -16,7 +16,7 @@ from windrow.testing.oracle.values import Row
 @dataclass(frozen=True)
 class Given:
     """``by_rows``: the next window is over row numbers, which are the progress values then. ``needs``: columns of the
-    source that it needs. ``branch``: the rows that a way of a split begins with. ``bad`` counts bad rows as they are
+    source that it needs. ``branch``: the rows that a branch of a split begins with. ``bad`` counts bad rows as they are
     found."""
 
     frames: Mapping[str, pl.DataFrame]
@@ -32,5 +32,5 @@ class Given:
         return replace(self, by_rows=by_rows, needs=needs)
 
     def branching(self, rows: list[Row]) -> Given:
-        """The same for one way of a split."""
+        """The same for one branch of a split."""
         return replace(self, branch=rows, found={})

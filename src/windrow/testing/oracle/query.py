@@ -171,8 +171,8 @@ def called(node: Apply, row: Row) -> Any:
 def _split(node: Split, given: Given) -> Iterable[Row]:
     test = evaluate(node.predicate, node.input.schema)
     rows = rows_of(node.input, given)
-    for way, truth in ((node.yes, True), (node.no, False)):
-        yield from rows_of(way, given.branching([row for row in rows if (test.of(row) is True) is truth]))
+    for branch, truth in ((node.yes, True), (node.no, False)):
+        yield from rows_of(branch, given.branching([row for row in rows if (test.of(row) is True) is truth]))
 
 
 def _joined(node: Join, given: Given) -> Iterable[Row]:

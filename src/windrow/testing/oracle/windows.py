@@ -92,8 +92,8 @@ def _lifted(call: AggregateCall, value: Any, dtype: pl.DataType) -> Any:
     try:
         return call.user.lift(in_python([value], dtype)[0])
     except Exception as error:  # whatever the user's function raises
-        said = f"{type(error).__name__}: {error}"
-        raise _LiftError(f"aggregate {call.user.name!r} failed in lift: {said}") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise _LiftError(f"aggregate {call.user.name!r} failed in lift: {reason}") from error
 
 
 def _groups(node: WindowAggregate, rows: list[Row], end: int | None) -> list[Group]:

@@ -1,4 +1,4 @@
-"""Expressions row by row, in plain Python: what Spark SQL (ANSI) gives, by a way of its own.
+"""Expressions row by row, in plain Python: what Spark SQL (ANSI) gives, computed independently.
 
 It shares nothing with the translation that queries run with, and takes only what that accepts: an expression whose
 types do not fit is refused there, when the query is built.
@@ -82,10 +82,10 @@ class _Evaluation:
         ):
             if type(node) in table:
                 return make(table[type(node)])  # type: ignore[no-untyped-call]
-        made = self._leaf(node) or self._conditional(node) or self._function(node)
-        if made is None:
+        found = self._leaf(node) or self._conditional(node) or self._function(node)
+        if found is None:
             raise QueryError(f"the oracle does not know {type(node).__name__}")
-        return made
+        return found
 
     def _sides(self, node: exp.Expr) -> tuple[Cell, Cell]:
         return self.of(node.this), self.of(node.args["expression"])
