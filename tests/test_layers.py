@@ -53,3 +53,37 @@ def test_operators_know_no_host_no_clock_and_no_chance():
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             wrong += [f"{path.name} imports {n}" for n in names if n.split(".")[0] in forbidden]
     assert not wrong
+
+
+# What the oracle may know of Windrow: the definitions. All else is what it checks.
+DEFINITIONS = ("logical.nodes", "windows", "progress", "errors", "spec.names", "aggregates.user")
+OF_TYPES = ("api.stream",)  # imported for annotations alone
+
+
+def modules(tree):
+    """The modules of Windrow that a file imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("windrow"):
+            yield node.module.removeprefix("windrow.")
+        elif isinstance(node, ast.Import):
+            yield from (a.name.removeprefix("windrow.") for a in node.names if a.name.startswith("windrow"))
+
+
+def for_types(tree):
+    """The same, inside of ``if TYPE_CHECKING``."""
+    blocks = [n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"]
+    return [m for block in blocks for m in modules(block)]
+
+
+def test_the_oracle_shares_no_code_with_what_it_checks():
+    files = sorted((SOURCE / "testing" / "oracle").rglob("*.py"))
+    assert len(files) > 10
+    wrong = []
+    for path in files:
+        tree = ast.parse(path.read_text())
+        of_types = for_types(tree)
+        for module in modules(tree):
+            own = module.startswith("testing.oracle") or module == "testing.mismatch"
+            if not own and module not in DEFINITIONS and not (module in OF_TYPES and module in of_types):
+                wrong.append(f"{path.relative_to(SOURCE)} imports {module}")
+    assert not wrong

@@ -25,7 +25,7 @@ from windrow.spec.names import STATUS, VERSION, WINDOW_END, WINDOW_START
 from windrow.spec.time import physical
 from windrow.testing.accounting import accounted, countable
 from windrow.testing.mismatch import Mismatch
-from windrow.testing.oracle import oracle
+from windrow.testing.oracle import bad_rows, oracle
 from windrow.testing.oracle.admission import progress_values
 
 
@@ -39,7 +39,7 @@ def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -
     >>> rows = [{"t": t, "k": t % 3} for t in range(40)]
     >>> replay(stream(rows, progress="t", slack=7).window(range=10, slide=5).group_by("k").agg(n=count()))
     """
-    expected = oracle(query)
+    expected, bad = oracle(query), sum(bad_rows(query).values())
     for number in range(runs):
         rng = random.Random(f"{seed}/{number}")
         plan, again = query.plan(), query.plan()  # who restores has planned anew
@@ -60,11 +60,18 @@ def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -
         released.append(run.end().results())
         if run.counts["rows_late"]:
             raise Mismatch(f"run {number} of seed {seed}: {run.counts['rows_late']} rows came later than promised")
+        if _scanned_once(query) and run.counts["rows_bad"] != bad:
+            raise Mismatch(f"run {number} of seed {seed}: {run.counts['rows_bad']} rows were bad instead of {bad}")
         last = latest(pl.concat(released), query)
         compare(last, expected, f"run {number} of seed {seed}")
         if (counted := countable(query)) is not None:
             column, windows = counted
             accounted(run.counts, last, column, windows=windows, markers=_markers(query), where=f"run {number}")
+
+
+def _scanned_once(query: Stream) -> bool:
+    names = [scan.name for scan in query.plan().scans()]
+    return len(names) == len(set(names))
 
 
 def _markers(query: Stream) -> int:

@@ -25,8 +25,13 @@ Group = tuple[Bounds, tuple[Any, ...], list[Row]]
 
 def needed(node: WindowAggregate) -> tuple[str, ...]:
     """The columns of a source without which a row is in no window."""
-    by_number = isinstance(node.window, SlideByTuple) and node.window.by == "row_num"
-    return node.input.arrival if by_number else ()
+    return node.input.arrival if _by_number(node) else ()
+
+
+def _by_number(node: WindowAggregate) -> bool:
+    """Whether row numbers say at which rows windows end: at every n-th, but not where it is every single one."""
+    window = node.window
+    return isinstance(window, SlideByTuple) and window.by == "row_num" and window.slide > 1
 
 
 def window_rows(node: WindowAggregate, rows: list[Row], end: int | None, bad: Counter[str]) -> Iterator[Row]:
@@ -114,8 +119,7 @@ def grouped(rows: list[Row], names: list[str]) -> list[list[Row]]:
 
 
 def _number(node: WindowAggregate, row: Row, position: int) -> int:
-    by_number = node.by_rows or (isinstance(node.window, SlideByTuple) and node.window.by == "row_num")
-    return int(row[NUMBER]) if by_number and node.input.arrival else position
+    return int(row[NUMBER]) if (node.by_rows or _by_number(node)) and node.input.arrival else position
 
 
 def _ids(node: WindowAggregate, tuples: list[Tuple], end: int | None) -> list[Hashable]:

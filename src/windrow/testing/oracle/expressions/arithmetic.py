@@ -29,22 +29,22 @@ def fitting(value: int, bits: int = 64) -> int:
     return value
 
 
-def calculated(symbol: str, left: Cell, right: Cell) -> Cell:
-    """Two operands of ``+ - * / % DIV``."""
+def calculated(symbol: str, left: Cell, right: Cell, lenient: bool = False) -> Cell:
+    """Two operands of ``+ - * / % DIV``; ``lenient``: of try_add and its like."""
     if any(kinds.instant(c.dtype) or kinds.interval(c.dtype) for c in (left, right)):
-        return _in_time(symbol, left, right)
+        return _in_time(symbol, left, right, lenient)
     dtype = kinds.together([left.dtype, right.dtype])
     if isinstance(dtype, pl.Decimal) and symbol in PLAIN:
-        return _decimals(symbol, left, right)
+        return _decimals(symbol, left, right, lenient)
     dtype = BIGINT if dtype.is_integer() or dtype == pl.Null else dtype
     a, b = converted(left, dtype), converted(right, dtype)
     if symbol == "/":
-        return computed(DOUBLE, _divided, converted(a, DOUBLE), converted(b, DOUBLE))
+        return computed(DOUBLE, _divided, converted(a, DOUBLE), converted(b, DOUBLE), lenient=lenient)
     if symbol == "%":
-        return computed(dtype, _remainder, a, b)
+        return computed(dtype, _remainder, a, b, lenient=lenient)
     if symbol == "DIV":
         return computed(BIGINT, _quotient, a, b)
-    return computed(dtype, lambda x, y: _fitted(PLAIN[symbol](x, y), dtype), a, b)
+    return computed(dtype, lambda x, y: _fitted(PLAIN[symbol](x, y), dtype), a, b, lenient=lenient)
 
 
 def _fitted(value: Any, dtype: pl.DataType) -> Any:
@@ -82,7 +82,7 @@ def _scale(cell: Cell) -> int:
     return cell.dtype.scale if isinstance(cell.dtype, pl.Decimal) else 0
 
 
-def _decimals(symbol: str, left: Cell, right: Cell) -> Cell:
+def _decimals(symbol: str, left: Cell, right: Cell, lenient: bool) -> Cell:
     scales = _scale(left), _scale(right)
     dtype = pl.Decimal(kinds.DIGITS, min(kinds.DIGITS, sum(scales) if symbol == "*" else max(scales)))
     a, b = (converted(c, pl.Decimal(kinds.DIGITS, s)) for c, s in zip((left, right), scales, strict=True))
@@ -92,7 +92,7 @@ def _decimals(symbol: str, left: Cell, right: Cell) -> Cell:
             exact = PLAIN[symbol](x, y)
         return cast(exact, pl.Decimal(kinds.DIGITS, 0), dtype)
 
-    return computed(dtype, compute, a, b)
+    return computed(dtype, compute, a, b, lenient=lenient)
 
 
 # -- one number ------------------------------------------------------------------------------------------------------
@@ -208,30 +208,30 @@ def power(base: float, exponent: float) -> float:
 
 
 # -- instants and intervals ------------------------------------------------------------------------------------------
-def _in_time(symbol: str, left: Cell, right: Cell) -> Cell:
+def _in_time(symbol: str, left: Cell, right: Cell, lenient: bool) -> Cell:
     a, b = left, right
     if symbol == "+" and kinds.instant(b.dtype):
         a, b = b, a
     if kinds.instant(a.dtype) and symbol in "+-":
-        return _distance(a, b) if kinds.instant(b.dtype) else _moved(symbol, a, b)
+        return _distance(a, b, lenient) if kinds.instant(b.dtype) else _moved(symbol, a, b, lenient)
     numbers = [converted(c, BIGINT) if c.dtype.is_integer() else c for c in (a, b)]
     days = all(c.days or c.dtype.is_integer() for c in (a, b))
     fits = symbol == "*" and any(c.dtype.is_integer() for c in (a, b))
     if not fits and not (symbol in "+-" and kinds.interval(a.dtype) and kinds.interval(b.dtype)):
         raise QueryError(f"there is no {a.dtype} {symbol} {b.dtype}")
-    return computed(INTERVAL, lambda x, y: fitting(PLAIN[symbol](x, y)), *numbers, days=days)
+    return computed(INTERVAL, lambda x, y: fitting(PLAIN[symbol](x, y)), *numbers, days=days, lenient=lenient)
 
 
-def _moved(symbol: str, at: Cell, by: Cell) -> Cell:
+def _moved(symbol: str, at: Cell, by: Cell, lenient: bool) -> Cell:
     if at.dtype == pl.Date and (by.days or by.dtype.is_integer()):
         unit = 1 if by.dtype.is_integer() else texts.DAY
-        return computed(DATE, lambda d, n: fitting(PLAIN[symbol](d, n // unit), 32), at, by)
+        return computed(DATE, lambda d, n: fitting(PLAIN[symbol](d, n // unit), 32), at, by, lenient=lenient)
     zoned = not isinstance(at.dtype, pl.Datetime) or at.dtype.time_zone is not None
     target = TIMESTAMP if zoned else TIMESTAMP_NTZ
-    return computed(target, lambda t, n: fitting(PLAIN[symbol](t, n)), converted(at, target), by)
+    return computed(target, lambda t, n: fitting(PLAIN[symbol](t, n)), converted(at, target), by, lenient=lenient)
 
 
-def _distance(left: Cell, right: Cell) -> Cell:
+def _distance(left: Cell, right: Cell, lenient: bool) -> Cell:
     days = left.dtype == right.dtype == pl.Date
     a, b = (converted(c, TIMESTAMP_NTZ) for c in (left, right))
-    return computed(INTERVAL, lambda x, y: fitting(x - y), a, b, days=days)
+    return computed(INTERVAL, lambda x, y: fitting(x - y), a, b, days=days, lenient=lenient)

@@ -42,28 +42,26 @@ def converted(cell: Cell, dtype: pl.DataType, lenient: bool = False) -> Cell:
     return cell if cell.dtype == dtype else Cell(dtype, of, cell.days)
 
 
-def computed(dtype: pl.DataType, compute: Callable[..., Any], *cells: Cell, days: bool = False) -> Cell:
-    """A function of values, all of which are evaluated; NULL if one of them is."""
+def computed(
+    dtype: pl.DataType, compute: Callable[..., Any], *cells: Cell, days: bool = False, lenient: bool = False
+) -> Cell:
+    """A function of values, all of which are evaluated; NULL if one of them is.
+
+    ``lenient``: NULL, too, where the function has no value. An operand that has none is an error as ever.
+    """
 
     def of(row: Row) -> Any:
         values = [cell.of(row) for cell in cells]
-        return None if any(v is None for v in values) else compute(*values)
+        if any(v is None for v in values):
+            return None
+        try:
+            return compute(*values)
+        except ResultError:
+            if lenient:
+                return None
+            raise
 
     return Cell(dtype, of, days)
-
-
-def forgiving(cell: Cell, operands: tuple[Cell, ...]) -> Cell:
-    """NULL where the operation has no value; operands that have none are errors as ever."""
-
-    def of(row: Row) -> Any:
-        for operand in operands:
-            operand.of(row)
-        try:
-            return cell.of(row)
-        except ResultError:
-            return None
-
-    return Cell(cell.dtype, of, cell.days)
 
 
 def alike(*cells: Cell, promote: bool = True) -> list[Cell]:

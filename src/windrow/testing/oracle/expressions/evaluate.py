@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from windrow.errors import QueryError
 from windrow.testing.oracle.expressions import arithmetic, choice, functions, kinds
-from windrow.testing.oracle.expressions.cells import Cell, computed, constant, converted, forgiving
+from windrow.testing.oracle.expressions.cells import Cell, computed, constant, converted
 from windrow.testing.oracle.expressions.kinds import BIGINT, BOOLEAN, DATE, DOUBLE, INT, INTERVAL, STRING, VOID
 from windrow.testing.oracle.values import Schema
 
@@ -26,7 +26,7 @@ CALCULATIONS: dict[type[exp.Expr], str] = {
     exp.IntDiv: "DIV",
     exp.Mod: "%",
 }
-FORGIVING: dict[type[exp.Expr], str] = {
+LENIENT: dict[type[exp.Expr], str] = {
     exp.SafeAdd: "+",
     exp.SafeSubtract: "-",
     exp.SafeMultiply: "*",
@@ -75,7 +75,7 @@ class _Evaluation:
     def of(self, node: exp.Expr) -> Cell:
         for table, make in (
             (CALCULATIONS, lambda s: arithmetic.calculated(s, *self._sides(node))),
-            (FORGIVING, lambda s: self._forgiving(s, *self._sides(node))),
+            (LENIENT, lambda s: arithmetic.calculated(s, *self._sides(node), lenient=True)),
             (COMPARISONS, lambda s: choice.compared(s, *self._sides(node))),
             (OF_DOUBLES, lambda f: computed(DOUBLE, f, self._double(node.this))),
             (FIELDS, lambda name: functions.field(self.of(node.this), name)),
@@ -99,9 +99,6 @@ class _Evaluation:
 
     def _condition(self, node: exp.Expr) -> Cell:
         return choice.condition(self.of(node))
-
-    def _forgiving(self, symbol: str, left: Cell, right: Cell) -> Cell:
-        return forgiving(arithmetic.calculated(symbol, left, right), (left, right))
 
     # -- values ------------------------------------------------------------------------------------------------------
     def _leaf(self, node: exp.Expr) -> Cell | None:
@@ -168,10 +165,11 @@ class _Evaluation:
 
     def _case(self, node: exp.Case) -> Cell:
         branches, other = node.args["ifs"], node.args.get("default")
-        tests = [self._condition(b.this) for b in branches]
-        if node.this is not None:
+        if node.this is None:
+            tests = [self._condition(b.this) for b in branches]
+        else:
             subject = self.of(node.this)
-            tests = [choice.compared("=", subject, test) for test in tests]
+            tests = [choice.compared("=", subject, self.of(b.this)) for b in branches]
         values = [self.of(b.args["true"]) for b in branches]
         return choice.chosen(tests, values, self.of(other) if other is not None else None)
 
@@ -180,7 +178,7 @@ class _Evaluation:
         match node:
             case exp.Anonymous() if node.name.lower() == "try_mod":
                 left, right = (self.of(n) for n in node.expressions)
-                return self._forgiving("%", left, right)
+                return arithmetic.calculated("%", left, right, lenient=True)
             case exp.Abs():
                 return arithmetic.absolute(self.of(node.this))
             case exp.Floor() | exp.Ceil():
