@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: setup demo test lint bench lock clean
+.PHONY: setup demo test soak lint bench lock clean
 
 setup: $(STAMP)
 
@@ -24,14 +24,25 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# What needs Spark mostly waits for it, so the other tests run beside it. Each Python worker that Spark starts imports
-# Windrow: without bytecode files, where the environment forbids them, that takes three times as long.
+# Three processes side by side, about as much work as two cores do in eight minutes: tests that share one Spark session,
+# tests that kill Spark programs, and, after lint, all others. tests/README.md says where a new test goes. Each Python
+# worker that Spark starts imports Windrow: without bytecode files, where the environment forbids them, that takes three
+# times as long.
 test: export PYTHONDONTWRITEBYTECODE =
-test: lint
-	@$(BIN)/python -m pytest -m "not spark" > .fast-tests.log 2>&1 & fast=$$!; \
-	$(BIN)/python -m pytest -m spark; spark=$$?; \
-	wait $$fast; others=$$?; cat .fast-tests.log; \
-	exit $$((spark || others))
+test: $(STAMP)
+	@$(BIN)/python -m pytest -m kills tests/hosts/spark > .kills.log 2>&1 & kills=$$!; \
+	($(MAKE) --no-print-directory lint && $(BIN)/python -m pytest -m "not spark and not kills and not soak") \
+	  > .fast-tests.log 2>&1 & fast=$$!; \
+	$(BIN)/python -m pytest -m "spark and not soak" tests; spark=$$?; \
+	wait $$kills; killed=$$?; wait $$fast; others=$$?; cat .kills.log .fast-tests.log; \
+	exit $$((spark || killed || others))
+
+# For hours, by hand: other random examples each time, fifty times as many, more kills, and what takes minutes alone.
+soak: export PYTHONDONTWRITEBYTECODE =
+soak: $(STAMP)
+	WINDROW_EXAMPLES=20 $(BIN)/python -m pytest -m "not spark and not kills and not soak"
+	WINDROW_KILLS=30 $(BIN)/python -m pytest -m kills tests/hosts/spark
+	$(BIN)/python -m pytest -m soak tests
 
 bench: $(STAMP)
 	$(BIN)/windrow bench --list

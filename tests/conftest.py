@@ -1,10 +1,11 @@
-"""One Spark session for all tests that need one: it costs ten seconds to start."""
+"""One Spark session for all tests that need one, and how many examples random tests draw (see tests/README.md)."""
 
 import os
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 # Tests run each piece of Spark a few times: compiling it well costs more than it saves, and so does collecting garbage
 # beside the program. Programs they start inherit it.
@@ -12,6 +13,20 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeria
 # Frames here have a few rows: handing them between threads takes a quarter of all time. Spark's workers have one, too.
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 sys.path.append(str(Path(__file__).parent / "operators"))  # harness and replays, for whoever wants them
+# How many times the examples that a test declares are drawn: less than once, always the same, in ``make test``; many
+# times, and others each time, in ``make soak``.
+EXAMPLES = float(os.environ.get("WINDROW_EXAMPLES", "0.4"))
+FEWEST = 5
+
+
+def pytest_itemcollected(item):
+    """Scale the examples of a random test."""
+    test = getattr(item, "obj", None)
+    declared = getattr(test, "_hypothesis_internal_use_settings", None)
+    if declared is not None and getattr(test, "is_hypothesis_test", False):
+        count = max(round(declared.max_examples * EXAMPLES), min(declared.max_examples, FEWEST))
+        drawn = settings(declared, max_examples=count, derandomize=EXAMPLES <= 1)
+        getattr(test, "__func__", test)._hypothesis_internal_use_settings = drawn
 
 
 @pytest.fixture(scope="session")

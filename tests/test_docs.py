@@ -24,7 +24,7 @@ from windrow.cli import app
 from windrow.sql.select import _parse
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*(ROOT / p for p in ("README.md", "CHANGELOG.md", "tests/README.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 CARDS = ROOT / "docs" / "operators"
 FIELDS = (
     "What it does",

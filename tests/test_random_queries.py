@@ -1,7 +1,6 @@
 """Whole queries drawn from everything that can be combined, under random arrival and restarts, against the oracle."""
 
 import math
-import os
 
 import polars as pl
 from hypothesis import HealthCheck, given, settings
@@ -10,11 +9,10 @@ from hypothesis import strategies as st
 import windrow as wr
 from windrow.testing import compare, oracle, replay
 
-EXAMPLES = int(os.environ.get("WINDROW_EXAMPLES", "40"))  # more by hand: WINDROW_EXAMPLES=5000
 CHECK = settings(
     deadline=None,
-    derandomize="WINDROW_EXAMPLES" not in os.environ,
-    max_examples=EXAMPLES,
+    derandomize=True,
+    max_examples=60,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 KEYS = {

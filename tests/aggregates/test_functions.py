@@ -143,7 +143,6 @@ def spoiled(function, values):
 def test_integer_aggregates_are_the_same_bits_under_every_split_and_order(rows, random):
     exact = [s for s in SPECS if s[1] in ("count", "avg", "min", "max") or (s[1] == "sum" and fits(rows))]
     aggregates = partials(INT64, exact)
-    assert all(a.algebra.order_exact for a in aggregates.aggregates)
     expected = by_group(aggregates.lower(aggregates.lift(frame_of(rows, INT64), ["g"]), ["g"]))
     for _ in range(3):
         shuffled = frame_of(random.sample(rows, len(rows)), INT64)
@@ -156,7 +155,6 @@ def test_integer_aggregates_are_the_same_bits_under_every_split_and_order(rows, 
 
 def test_min_and_max_of_signed_zeros_are_the_same_bits_in_every_order():
     aggregates = partials(FLOAT64, [("min", "min", "x"), ("max", "max", "x")])
-    assert all(a.algebra.order_exact for a in aggregates.aggregates)
     seen = set()
     for values in ([0.0, -0.0], [-0.0, 0.0]):
         frame = pl.DataFrame({"g": ["a", "a"], "x": values})
@@ -388,7 +386,7 @@ def test_anything_can_be_counted(dtype):
 
 
 def test_an_unknown_function_is_a_query_error_that_lists_what_there_is():
-    with pytest.raises(QueryError, match=r"unknown aggregate 'nope'; there are: approx_count_distinct,"):
+    with pytest.raises(QueryError, match=r"unknown aggregate 'nope'; available: approx_count_distinct,"):
         make("nope", "m", "x", INT64)
 
 

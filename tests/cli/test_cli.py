@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from windrow.api import promise
 from windrow.api.sources import stream
 from windrow.cli import app, doctor
+from windrow.cli.inputs import Options, parts, query
 from windrow.cli.run import _finish as finish
 from windrow.cli.run import reason
-from windrow.cli.sources import Options, parts, query
 from windrow.errors import DataError, PlanError, QueryError, WindrowError
 from windrow.hosts.spark.start import start
 

@@ -293,7 +293,7 @@ def test_a_source_that_lags_makes_rows_the_cheaper_way():
 
 
 @pytest.mark.parametrize("query", [TUMBLING, SLIDING[0], SLIDING[2]], ids=lambda q: q.name)
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", sorted(SMALL)[::2])
 def test_skewed_groups_take_no_more_than_the_smaller_of_eager_and_lazy(query, name):
     steps = arrivals(query, SMALL[name], rows=4000, windows=2)
     taken = {

@@ -127,10 +127,10 @@ def test_a_plan_calls_no_function(using):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda s: s.apply(y=wr.udf(len, "BIGINT")), "which columns"),
+        (lambda s: s.apply(y=wr.udf(len, "BIGINT")), "needs the columns that the function takes"),
         (lambda s: s.apply(y=3), "neither a SQL expression nor a wr.udf"),
         (lambda s: s.apply(y=wr.udf(len, "BIGINT", "z")), "z is not a column; there are: t"),
-        (lambda s: wr.udf(len, "BIGINT", "a", "b", monotone=True), "of one column, not 2"),
+        (lambda s: wr.udf(len, "BIGINT", "a", "b", monotone=True), "takes one column, not 2"),
         (lambda s: wr.udf(len, "NONSENSE", "a"), "NONSENSE"),
         (lambda s: s.where(wr.udf(lambda t: t, "BIGINT", "t")), "must be true or false"),
     ],

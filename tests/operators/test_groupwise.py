@@ -230,7 +230,7 @@ def test_groups_that_end_one_by_one_leave_no_partials_behind():
         most = max(most, paned.chunks.height())
     assert most <= 2
     replay.do(lambda run: run.promise("s", 2000))
-    assert replay.run.graph.nodes[-3].operator.levels.told.height() == 0  # a promise about everyone has caught up
+    assert replay.run.graph.nodes[-3].operator.levels.ahead.height() == 0  # a promise about everyone has caught up
 
 
 def test_a_window_that_a_groups_own_promise_has_closed_is_not_shown_early_again():

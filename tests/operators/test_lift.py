@@ -78,7 +78,7 @@ def test_an_inverse_is_used_and_an_inverse_that_raises_is_named():
 
 
 def test_a_state_of_another_type_than_declared_is_an_error_that_says_so():
-    with pytest.raises(wr.ResultError, match="lift gave a state that is not Float64"):
+    with pytest.raises(wr.ResultError, match="lift returned a state that is not Float64"):
         query(strict(lift=lambda x: {"x": x})).collect()
 
 

@@ -252,9 +252,9 @@ def test_a_function_is_told_what_was_seen_and_gives_a_value_of_the_attribute():
 @pytest.mark.parametrize(
     ("says", "reason"),
     [
-        (lambda seen: "soon", "gave 'soon': it must give a value of type Int64, or None"),
-        (lambda seen: True, "gave True"),
-        (lambda seen: dt.date(2024, 1, 1), "gave datetime.date"),
+        (lambda seen: "soon", "returned 'soon': it must return a value of type Int64, or None"),
+        (lambda seen: True, "returned True"),
+        (lambda seen: dt.date(2024, 1, 1), "returned datetime.date"),
         (lambda seen: 1 // 0, "failed on Seen.*ZeroDivisionError"),
     ],
 )

@@ -136,25 +136,33 @@ def test_waits_for_is_the_next_end_of_any_of_them():
 
 
 @pytest.mark.parametrize(
-    ("other", "why"),
+    "other",
     [
-        (lambda s: s.window(5).group_by("x").agg(n=wr.count()), "same input"),
-        (lambda s: s.where("x > 1").window(5).group_by("k").agg(n=wr.count()), "same input"),
-        (lambda s: s.session(5).group_by("k").agg(n=wr.count()), "not sliding"),
-        (lambda s: s.window(5, using="wid").group_by("k").agg(n=wr.count()), "'wid'"),
-        (lambda s: s.window(5).late("revise", keep=5).group_by("k").agg(n=wr.count()), "REVISE"),
-        (lambda s: s.select("t"), "not a window aggregation"),
+        lambda s: s.window(5).group_by("x").agg(n=wr.count()),
+        lambda s: s.where("x > 1").window(5).group_by("k").agg(n=wr.count()),
+        lambda s: s.session(5).group_by("k").agg(n=wr.count()),
+        lambda s: s.window(5, using="wid").group_by("k").agg(n=wr.count()),
+        lambda s: s.window(5).late("revise", keep=5).group_by("k").agg(n=wr.count()),
+        lambda s: s.select("t", y="x + 1"),
+        lambda s: s.join(s, on="k", within=(0, 3)),
     ],
 )
-def test_what_cannot_share_panes_is_refused_with_the_reason(other, why):
-    s = wr.stream([{"t": 1, "k": "a", "x": 2}], progress="t")
-    with pytest.raises(wr.PlanError, match=why):
-        wr.together(a=s.window(10).group_by("k").agg(n=wr.count()), b=other(s)).plan()
+def test_what_cannot_share_panes_still_reads_its_stream_once(other):
+    s = wr.stream([{"t": t, "k": "ab"[t % 2], "x": t % 5} for t in range(40)], progress="t", slack=0, name="s")
+    shared = [s.window(10).group_by("k").agg(n=wr.count()), s.window(20, 5).group_by("k").agg(m=wr.max("x"))]
+    both = wr.together(a=shared[0], b=other(s), c=shared[1])
+    found = both.collect()
+    for name, alone in {"a": shared[0], "b": other(s), "c": shared[1]}.items():
+        compare(found[name], alone.collect(), name)
+    assert len(both.plan().reads()) == 1
+    assert sum(stage.algorithm == "shared-panes" for stage in both.plan().stages()) == 1
+    run = both.run().push("s", [{"t": 1, "k": "a", "x": 1}])
+    assert run.counts["rows_in"] == 1
 
 
-def test_two_streams_cannot_run_together_and_one_query_need_not():
+def test_two_streams_of_one_name_cannot_run_together_and_one_query_need_not():
     s, r = (wr.stream([{"t": 1}], progress="t") for _ in range(2))
-    with pytest.raises(wr.QueryError, match="same stream"):
+    with pytest.raises(wr.QueryError, match="two streams named 'stream'"):
         wr.together(a=s.window(1).agg(n=wr.count()), b=r.window(1).agg(n=wr.count()))
     with pytest.raises(wr.QueryError, match="at least two"):
         wr.together(a=s.window(1).agg(n=wr.count()))

@@ -410,7 +410,7 @@ def test_entries_fit_into_the_memory_given():
 
 def test_a_snapshot_of_another_size_is_refused():
     run, other = Two(Sliding(4, 4), 2, Flush()), Two(Sliding(4, 4), 3, Flush())
-    with pytest.raises(CheckpointError, match="2 entries, and here it has 3"):
+    with pytest.raises(CheckpointError, match="2 entries, but this one has 3"):
         other.table.restore(run.table.snapshot())
 
 

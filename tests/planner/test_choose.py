@@ -128,7 +128,7 @@ def test_a_choice_is_forced_by_name_in_python_and_by_a_hint_in_sql():
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("SELECT /*+ USING(magic) */ count(*) AS n FROM s [RANGE 5, SLIDE 5, WA t]", "no algorithm 'magic'"),
+        ("SELECT /*+ USING(magic) */ count(*) AS n FROM s [RANGE 5, SLIDE 5, WA t]", "unknown algorithm 'magic'"),
         ("SELECT /*+ FASTER(wid) */ count(*) AS n FROM s [RANGE 5, SLIDE 5, WA t]", "unknown hint"),
         ("SELECT /*+ wid */ count(*) AS n FROM s [RANGE 5, SLIDE 5, WA t]", "unknown hint"),
         ("SELECT /*+ MEMORY('lots') */ count(*) AS n FROM s [RANGE 5, SLIDE 5, WA t]", "is not a size"),

@@ -1,5 +1,7 @@
 """Joins in SQL: names have scope, and a band and equalities are found wherever they are written. Issue 12."""
 
+import random
+from collections import Counter
 from datetime import datetime
 
 import pytest
@@ -95,6 +97,49 @@ def test_the_same_join_in_python():
         same.low,
         same.high,
     )
+
+
+def pairs(left, right, low, high):
+    return [(a, b) for a in left for b in right if a["k"] == b["k"] and low <= b["ts"] - a["ts"] <= high]
+
+
+def test_results_are_the_pairs_of_the_definition():
+    chance = random.Random(5)
+    left = [{"ts": chance.randrange(60), "k": chance.randrange(3), "src": chance.choice("ab")} for _ in range(40)]
+    right = [{"ts": chance.randrange(60), "k": chance.randrange(3), "v": chance.randrange(9)} for _ in range(40)]
+    streams = {"L": wr.stream(left, "ts"), "R": wr.stream(right, "ts")}
+
+    def found(query):
+        return sorted(wr.sql(query, **streams).collect().rows())
+
+    band = "SELECT L.k, L.ts AS lts, R.ts AS rts FROM L JOIN R ON L.k = R.k AND R.ts BETWEEN L.ts - 5 AND L.ts + 10"
+    near = pairs(left, right, -5, 10)
+    assert found(band) == sorted((a["k"], a["ts"], b["ts"]) for a, b in near)
+    both = [(a["k"], a["ts"], b["ts"]) for a, b in near if b["v"] > 1 and a["ts"] < b["v"] * 10]
+    assert found(f"{band} WHERE v > 1 AND L.ts < v * 10") == sorted(both)
+    windows = "SELECT src, R.ts FROM L [RANGE 2, WA ts], R [RANGE 20, WA ts] WHERE L.k = R.k"
+    held = [(a["src"], b["ts"]) for a, b in pairs(left, right, -19, 1)]
+    assert found(windows) == sorted(held)
+    counted = f"SELECT src, count(*) AS n FROM ({windows}) AS j [TUMBLING 20, WA ts] GROUP BY src"
+    groups = Counter((src, ts // 20 * 20) for src, ts in held)
+    assert found(counted) == sorted((src, at, at + 20, n) for (src, at), n in groups.items())
+    itself = "SELECT a.ts, b.ts AS then FROM L AS a JOIN L AS b ON a.k = b.k AND b.ts > a.ts AND b.ts <= a.ts + 3"
+    assert found(itself) == sorted((a["ts"], b["ts"]) for a, b in pairs(left, left, 1, 3))
+
+
+def test_what_follows_a_join_may_name_both_tables():
+    rows = [{"ts": t, "k": t % 2} for t in range(6)]
+    streams = {"L": wr.stream(rows, "ts"), "R": wr.stream(rows, "ts")}
+    joined = "FROM L JOIN R ON L.k = R.k AND R.ts BETWEEN L.ts AND L.ts + 2"
+
+    def rows_of(query):
+        return wr.sql(query, **streams).collect().rows()
+
+    assert rows_of(f"SELECT L.ts, R.ts AS r {joined} ORDER BY L.ts, R.ts DESC")[:3] == [(0, 2), (0, 0), (1, 3)]
+    grouped = f"SELECT R.k, max(R.ts) AS last [TUMBLING 10] {joined} GROUP BY R.k HAVING count(L.ts) > 1 ORDER BY R.k"
+    assert rows_of(f"{grouped} LIMIT 1") == [(0, 0, 10, 4)]
+    again = f"SELECT j.ts, R.ts AS r FROM (SELECT L.ts, L.k {joined}) AS j JOIN R ON j.k = R.k AND R.ts = j.ts"
+    assert sorted(rows_of(again)) == [(0, 0), (0, 0), (1, 1), (1, 1), (2, 2), (2, 2), (3, 3), (3, 3), (4, 4), (5, 5)]
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ class Bag(Part):
         return [pl.col(c).explode().drop_nulls() for c in self.columns]
 
     def finish(self, frame: pl.DataFrame, lifted: bool) -> pl.DataFrame:  # noqa: ARG002
-        """Equal values to one."""
+        """Merge entries with equal values."""
         values, counts = self.columns
         numbered = frame.with_row_index("@i")
         entries = numbered.select("@i", values, counts).explode(values, counts).filter(pl.col(counts).is_not_null())
@@ -51,7 +51,7 @@ class Bag(Part):
 
 @dataclass(frozen=True)
 class Listed(Part):
-    """All values that are not NULL, each with its progress value, so that they can be put in order."""
+    """All values that are not NULL, each with its progress value, so that they can be sorted."""
 
     arg: str
     dtype: pl.DataType

@@ -1,4 +1,4 @@
-"""Aggregate functions: lift / combine / lower over shared parts, with the algebra declared.
+"""Aggregates of numbers and extremes: count, sum, avg, min, max, variances.
 
 Floats: ``sum`` and ``avg`` of doubles are rounded, so the last bits depend on the order in which partials meet;
 everything else is the same to the bit for every arrival order. NULLs are skipped as in SQL; an aggregate of no
@@ -7,7 +7,6 @@ value is NULL (counts are 0). NaN is the greatest value, as in Spark.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -15,6 +14,7 @@ from typing import ClassVar, Literal
 
 import polars as pl
 
+from windrow.aggregates.aggregate import Aggregate
 from windrow.aggregates.objects import Pick
 from windrow.aggregates.parts import (
     LIMB,
@@ -31,69 +31,7 @@ from windrow.aggregates.parts import (
 )
 from windrow.errors import ResultError
 
-Parameter = int | Fraction
 MOST_DIGITS = 38  # of a decimal
-
-
-@dataclass(frozen=True)
-class Algebra:
-    """What a physical operator may assume. ``distributive``: partials of disjoint sets can be merged."""
-
-    distributive: bool = True
-    commutative: bool = True
-    invertible: bool = False  # a partial can be taken out again without loss
-    order_exact: bool = True  # the same bits for every order of merging
-
-
-@dataclass(frozen=True)
-class Aggregate(ABC):
-    """One aggregate of a query: ``name`` is its output column, ``arg`` an input column of type ``dtype``."""
-
-    name: str
-    arg: str | None
-    dtype: pl.DataType
-    parameters: tuple[Parameter, ...] = ()
-
-    function: ClassVar[str]
-    takes: ClassVar[str] = "a number"
-    wants: ClassVar[str] = ""  # what parameters it takes after its argument, in words
-
-    @classmethod
-    def accepts(cls, dtype: pl.DataType) -> bool:
-        """Whether the argument may have this type."""
-        return dtype.is_numeric()
-
-    @classmethod
-    def check(cls, parameters: tuple[Parameter, ...]) -> bool:
-        """Whether these parameters make sense."""
-        return not parameters
-
-    @property
-    def algebra(self) -> Algebra:
-        return Algebra()
-
-    @property
-    @abstractmethod
-    def result(self) -> pl.DataType:
-        """The type of the output column."""
-
-    @abstractmethod
-    def parts(self) -> tuple[Part, ...]:
-        """The state this aggregate needs."""
-
-    @abstractmethod
-    def lower(self, state: pl.DataFrame) -> pl.Series:
-        """The results from a frame that has (at least) the state columns of ``parts``."""
-
-    def _arg(self) -> str:
-        assert self.arg is not None
-        return self.arg
-
-    def _column(self, state: pl.DataFrame, expr: pl.Expr) -> pl.Series:
-        return state.select(expr.cast(self.result).alias(self.name)).to_series()
-
-    def _null_if_empty(self, expr: pl.Expr) -> pl.Expr:
-        return pl.when(pl.col(f"n:{self.arg}") > 0).then(expr)
 
 
 @dataclass(frozen=True)
@@ -101,18 +39,11 @@ class Count(Aggregate):
     """``count(*)`` counts tuples, ``count(x)`` non-NULL values."""
 
     function = "count"
+    returns = pl.Int64()
 
     @classmethod
     def accepts(cls, dtype: pl.DataType) -> bool:  # noqa: ARG003 (anything can be counted)
         return True
-
-    @property
-    def algebra(self) -> Algebra:
-        return Algebra(invertible=True)
-
-    @property
-    def result(self) -> pl.DataType:
-        return pl.Int64()
 
     def parts(self) -> tuple[Part, ...]:
         return (rows(),) if self.arg is None else (counted(self.arg),)
@@ -126,11 +57,6 @@ class Sum(Aggregate):
     """Exact 64-bit integers and decimals (beyond them an error, never a wrapped number); doubles for floats."""
 
     function = "sum"
-
-    @property
-    def algebra(self) -> Algebra:
-        exact = not self.dtype.is_float()
-        return Algebra(invertible=exact, order_exact=exact)
 
     @property
     def result(self) -> pl.DataType:
@@ -177,15 +103,6 @@ class Avg(Aggregate):
     """The mean as a double; over integers and decimals from the exact sum."""
 
     function = "avg"
-
-    @property
-    def algebra(self) -> Algebra:
-        exact = not self.dtype.is_float()
-        return Algebra(invertible=exact, order_exact=exact)
-
-    @property
-    def result(self) -> pl.DataType:
-        return pl.Float64()
 
     def parts(self) -> tuple[Part, ...]:
         return Sum(self.name, self.arg, self.dtype).parts()
@@ -257,14 +174,6 @@ class Variance(Aggregate):
 
     population: ClassVar[bool] = False
     root: ClassVar[bool] = False
-
-    @property
-    def algebra(self) -> Algebra:
-        return Algebra(order_exact=False)
-
-    @property
-    def result(self) -> pl.DataType:
-        return pl.Float64()
 
     def parts(self) -> tuple[Part, ...]:
         return (Moments(self._arg()),)

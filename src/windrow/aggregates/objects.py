@@ -28,19 +28,19 @@ def order(value: Any) -> tuple[bool, Any]:
 
 
 class ObjectPart(Part):
-    """Values of any type, merged two at a time; None is the state of nothing."""
+    """Values of any type, merged two at a time; None is the empty state."""
 
     @abstractmethod
     def pair(self, a: Any, b: Any) -> Any:
-        """The state of two states, neither of which is None. It must change neither."""
+        """Merge two states, neither of which is None, without changing either."""
 
     def merge(self, a: Any, b: Any) -> Any:
-        """The state of two states, each of which can be that of nothing."""
+        """Merge two states; either can be the empty state."""
         return b if a is None else a if b is None else self.pair(a, b)
 
     @property
     def inverse(self) -> Callable[[Any, Any], Any] | None:
-        """Gives the first state with the second taken out, where that is possible."""
+        """Removes the second state from the first, where that is possible."""
         return None
 
     def arrays(self, frame: pl.DataFrame) -> list[Array]:
@@ -79,8 +79,8 @@ class Pick(ObjectPart):
 
 @dataclass(frozen=True)
 class Edge(ObjectPart):
-    """The value at the least or greatest progress value. Among equal ones the least or greatest value: the order of
-    arrival must not show."""
+    """The value at the least or greatest progress value. Ties are broken by the least or greatest value: the order of
+    arrival must not matter."""
 
     arg: str
     which: Literal["first", "last"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from windrow.aggregates.functions import Aggregate
+from windrow.aggregates.aggregate import Aggregate
 from windrow.aggregates.parts import NumberPart, Part, rows
 from windrow.aggregates.user import Failed
 
@@ -50,7 +50,7 @@ class Partials:
         return frame
 
     def empty(self, groups: pl.DataFrame) -> pl.DataFrame:
-        """The state of no tuple for each row of ``groups``."""
+        """The empty state for each row of ``groups``."""
         columns = [
             pl.lit([] if isinstance(dtype, pl.List) and value is None else value, dtype).alias(column)
             for part in self.parts

@@ -3,7 +3,7 @@
 A part knows how to *lift* rows into state columns and how to *combine* states, once for grouped Polars frames
 and once for NumPy arrays (the window level slides over arrays). Aggregates over the same argument share parts:
 ``count(x)``, ``sum(x)`` and ``avg(x)`` keep one count of ``x``. State columns never hold NULL: an empty state is
-the identity, and a count beside it tells emptiness.
+the identity, and a count beside it shows that it is empty.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Array = NDArray[Any]
 Scalar = int | float
 
 AT = "@t"  # the progress value of a row, as an integer
-ROWS = "@rows"  # the state column that counts tuples, in every partial: tells presence, and how many rows are late
+ROWS = "@rows"  # the state column that counts tuples, in every partial: shows who has rows, and how many are late
 INT64 = pl.Int64()
 LIMB = 1 << 32  # integer sums are kept as two limbs, so that no intermediate overflows below 2**31 rows
 
-WIDE = 1000  # numbers side by side from which on a step at a time beats NumPy's accumulate, which jumps from row to row
+WIDE = 1000  # above this width a loop over steps beats NumPy's accumulate, which jumps from row to row
 
 
 class Part(ABC):
@@ -48,7 +48,7 @@ class Part(ABC):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """The state of no tuple at all."""
+        """The state of no rows."""
         return (None,) * len(self.columns)
 
     @abstractmethod
@@ -69,7 +69,7 @@ class NumberPart(Part):
 
     @property
     def differential(self) -> bool:
-        """Whether ``remove`` undoes ``merge`` exactly: full-differential, Li 6.2.2.2. Rounding must not show."""
+        """Whether ``remove`` undoes ``merge`` exactly: full-differential, Li 6.2.2.2. Rounding must not be visible."""
         return False
 
     def arrays(self, frame: pl.DataFrame) -> list[Array]:
@@ -258,7 +258,7 @@ def extreme(arg: str, how: Literal["min", "max"], dtype: pl.DataType) -> Fold:
     """The least or greatest value, NaN apart (see :func:`nans`)."""
     x = pl.col(arg)
     if dtype.is_float():
-        # Of the two zeros, which compare equal, always the positive one: else the order of merging would show.
+        # Of the two zeros, which compare equal, always the positive one, whatever the order of merging.
         numbers = pl.when(x == 0).then(pl.lit(0.0, dtype)).otherwise(x.fill_nan(None))
         empty: Scalar = float("inf") if how == "min" else float("-inf")
         return Fold(f"{how}:{arg}", getattr(numbers, how)(), how, empty, dtype, numbers)

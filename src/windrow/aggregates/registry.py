@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import polars as pl
 
-from windrow.aggregates.functions import NUMERIC, Aggregate, Count, Parameter
-from windrow.aggregates.holistic import HOLISTIC
+from windrow.aggregates.aggregate import Aggregate, Parameter
+from windrow.aggregates.approximate import APPROXIMATE
+from windrow.aggregates.bagged import DISTINCT
+from windrow.aggregates.frequent import FREQUENT
+from windrow.aggregates.functions import NUMERIC, Count
+from windrow.aggregates.ordered import ORDERED
 from windrow.aggregates.user import UserAggregate, UserDefined
 from windrow.errors import QueryError, listing
 
-FUNCTIONS: dict[str, type[Aggregate]] = {**NUMERIC, **HOLISTIC}
+FUNCTIONS: dict[str, type[Aggregate]] = {**NUMERIC, **DISTINCT, **ORDERED, **FREQUENT, **APPROXIMATE}
 
 
 def make(
@@ -26,12 +30,12 @@ def make(
             raise QueryError(f"{function} needs an argument: {function}(column)")
         return UserDefined(name, arg, dtype, (), user)
     if function not in FUNCTIONS:
-        raise QueryError(f"unknown aggregate {function!r}; there are: {listing(FUNCTIONS)}")
+        raise QueryError(f"unknown aggregate {function!r}; available: {listing(FUNCTIONS)}")
     cls = FUNCTIONS[function]
     if arg is None and cls is not Count:
         raise QueryError(f"{function} needs an argument: {function}(column)")
     if arg is not None and not cls.accepts(dtype):
-        raise QueryError(f"{function}() needs {cls.takes}, and its argument is of type {dtype}")
+        raise QueryError(f"{function}() needs {cls.takes}, but its argument is of type {dtype}")
     if not cls.check(parameters):
         wants = f"needs {cls.wants}" if cls.wants else "takes one argument only"
         raise QueryError(f"{function}() {wants}")

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -26,7 +26,8 @@ class SketchPart(ObjectPart):
     """One column of sketches of the values of ``arg``."""
 
     arg: str
-    prefix: str
+    prefix: ClassVar[str]
+    sketch: ClassVar[str]  # what DataSketches calls them
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -40,13 +41,19 @@ class SketchPart(ObjectPart):
     def new(self, values: list[Any]) -> Any:
         """A sketch of some values."""
 
-    @abstractmethod
+    def type(self) -> Any:
+        """The class of the sketches; DataSketches is loaded when it is needed."""
+        import datasketches
+
+        return getattr(datasketches, self.sketch)
+
     def read(self, blob: bytes) -> Any:
         """A sketch from its bytes."""
+        return self.type().deserialize(blob)
 
-    @abstractmethod
     def write(self, sketch: Any) -> bytes:
         """The bytes of a sketch."""
+        return bytes(sketch.serialize())
 
     def lift(self) -> list[pl.Expr]:
         return [pl.col(self.arg).drop_nulls().alias(self.columns[0])]
@@ -85,23 +92,17 @@ class Hll(SketchPart):
 
     arg: str
     prefix = "hll"
+    sketch = "hll_sketch"
 
     def lift(self) -> list[pl.Expr]:
         return [pl.col(self.arg).drop_nulls().unique().alias(self.columns[0])]
 
     def new(self, values: list[Any]) -> Any:
-        from datasketches import hll_sketch
-
-        sketch = hll_sketch(HLL_LG_K)
+        sketch = self.type()(HLL_LG_K)
         for value in values:
-            # Text with a prefix: the sketch takes no notice of an empty one.
+            # Text with a prefix: the sketch ignores empty text.
             sketch.update(value if isinstance(value, (int, float)) else f"_{value}")
         return sketch
-
-    def read(self, blob: bytes) -> Any:
-        from datasketches import hll_sketch
-
-        return hll_sketch.deserialize(blob)
 
     def write(self, sketch: Any) -> bytes:
         return bytes(sketch.serialize_compact())
@@ -117,34 +118,23 @@ class Hll(SketchPart):
 
 @dataclass(frozen=True)
 class Kll(SketchPart):
-    """KLL: quantiles. Not a number is left out: it has no rank."""
+    """KLL: quantiles. NaN is left out: it has no rank."""
 
     arg: str
     prefix = "kll"
+    sketch = "kll_doubles_sketch"
 
     def lift(self) -> list[pl.Expr]:
         x = pl.col(self.arg).cast(pl.Float64)
         return [x.fill_nan(None).drop_nulls().alias(self.columns[0])]
 
     def new(self, values: list[Any]) -> Any:
-        from datasketches import kll_doubles_sketch
-
-        sketch = kll_doubles_sketch(KLL_K)
+        sketch = self.type()(KLL_K)
         sketch.update(np.asarray(values, np.float64))
         return sketch
 
-    def read(self, blob: bytes) -> Any:
-        from datasketches import kll_doubles_sketch
-
-        return kll_doubles_sketch.deserialize(blob)
-
-    def write(self, sketch: Any) -> bytes:
-        return bytes(sketch.serialize())
-
     def pair(self, a: Any, b: Any) -> Any:
-        from datasketches import kll_doubles_sketch
-
-        merged = kll_doubles_sketch(KLL_K)
+        merged = self.type()(KLL_K)
         merged.merge(a)
         merged.merge(b)
         return merged
@@ -152,29 +142,20 @@ class Kll(SketchPart):
 
 @dataclass(frozen=True)
 class Frequent(SketchPart):
-    """Misra and Gries as DataSketches has it: the values that are frequent, and about how often. Values as text."""
+    """Misra-Gries as in DataSketches: the frequent values, as text, and about how often each occurs."""
 
     arg: str
     prefix = "frequent"
+    sketch = "frequent_strings_sketch"
 
     def lift(self) -> list[pl.Expr]:
         return [pl.col(self.arg).drop_nulls().cast(pl.String).alias(self.columns[0])]
 
     def new(self, values: list[Any]) -> Any:
-        from datasketches import frequent_strings_sketch
-
-        sketch = frequent_strings_sketch(FREQUENT_LG)
+        sketch = self.type()(FREQUENT_LG)
         for value, count in sorted(Counter(values).items()):
             sketch.update(value, count)
         return sketch
-
-    def read(self, blob: bytes) -> Any:
-        from datasketches import frequent_strings_sketch
-
-        return frequent_strings_sketch.deserialize(blob)
-
-    def write(self, sketch: Any) -> bytes:
-        return bytes(sketch.serialize())
 
     def pair(self, a: Any, b: Any) -> Any:
         merged = self.read(self.write(a))

@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
+from windrow.aggregates.aggregate import Aggregate
 from windrow.aggregates.bags import Listed, in_order
-from windrow.aggregates.functions import Aggregate, Algebra
 from windrow.aggregates.objects import ObjectPart
 from windrow.aggregates.parts import Part
 from windrow.errors import ResultError
@@ -51,7 +51,7 @@ class Failed(Exception):  # noqa: N818 (an operator turns it into an error that 
 
 @contextmanager
 def calling(aggregate: str, step: str, row: int = 0) -> Iterator[None]:
-    """Around a user's function, which may raise anything: it becomes a failure that says whose it is."""
+    """Wraps a call of a user's function: whatever it raises becomes a failure that names the aggregate."""
     try:
         yield
     except Exception as error:
@@ -120,15 +120,11 @@ class UserPart(ObjectPart):
 
 @dataclass(frozen=True)
 class UserDefined(Aggregate):
-    """A user's aggregate as one of a query's."""
+    """A user's aggregate in a query."""
 
     user: UserAggregate | None = None
 
     function = "user"
-
-    @property
-    def algebra(self) -> Algebra:
-        return Algebra(invertible=self._definition.inverse is not None, order_exact=False)
 
     @property
     def _definition(self) -> UserAggregate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import polars as pl
@@ -111,3 +111,19 @@ def bounded(scan: Scan, arrival: str | None, ahead: Length | None) -> Scan:
     most = length(ahead, dtype, "ahead", zero=True)
     bound = Ahead(arrival, most, kind, span(most, dtype))
     return replace(scan, source=replace(scan.source, ahead=bound))
+
+
+def also_progressing(scan: Scan, also: Mapping[str, Length]) -> Scan:
+    """The source with further columns that progress, each within its own slack."""
+    if not isinstance(also, Mapping):
+        raise QueryError(f"also={also!r} must be a dict of columns and their slack, as in also={{'start': '1 minute'}}")
+    found = []
+    for column, slack in also.items():
+        if text(column, "also") not in scan.schema:
+            raise QueryError(f"also={column!r} is not a column; available: {listing(scan.schema)}")
+        if column == scan.progress:
+            raise QueryError(f"also={column!r} is the progress column already")
+        if not progressing(dtype := scan.schema[column]):
+            raise QueryError(f"also={column!r} must be {PROGRESSING}, not {dtype}")
+        found.append((column, length(slack, dtype, f"the slack of {column}", zero=True)))
+    return replace(scan, source=replace(scan.source, also=tuple(found)))

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from windrow.aggregates import FUNCTIONS, UserAggregate
-from windrow.aggregates.functions import Parameter
+from windrow.aggregates.aggregate import Parameter
 from windrow.api import given
 from windrow.errors import QueryError, listing
 from windrow.logical.expressions import sql_type

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import polars as pl
 
 from windrow.api import given
 from windrow.api.columns import Columns, columns
-from windrow.api.declared import bounded, numbering, scanned
+from windrow.api.declared import also_progressing, bounded, numbering, scanned
 from windrow.api.promise import Promise
 from windrow.api.query import Source
 from windrow.api.stream import Stream
@@ -28,6 +28,7 @@ def stream(
     progress: str,
     *,
     slack: Length | None = None,
+    also: Mapping[str, Length] | None = None,
     punctuation: str | Promise | None = None,
     punctuation_by: str | Sequence[str] = (),
     parse: str | None = None,
@@ -43,7 +44,8 @@ def stream(
     ``data``: a Spark DataFrame (streaming or batch), or rows, Arrow, pandas or Polars data. ``slack``: how far a
     row can be behind the greatest progress value seen before it. ``punctuation``: instead of slack, a column of
     promises: a row with a value there is a marker, which promises that all later rows have at least that progress
-    value; or another way to make promises, see ``wr.promise``.
+    value; or another way to make promises, see ``wr.promise``. ``also``: further columns that progress, each with its
+    slack: a flow has a start and an end, and a window says which one it is over, ``window(.., on="start")``.
     ``punctuation_by``: columns in which a marker names the group it is about (NULL: all groups), so that windows close
     group by group in queries that group by them.
     ``parse``: how to read a text progress value, "iso8601" or a strptime format. ``row_num``: the integer column that
@@ -78,6 +80,7 @@ def stream(
     declared = Progress(progress, None, None, parse, numbered, row_slack, by)
     scan = scanned(schema, declared, slack, punctuation, name, _checked(statistics))
     scan = scan if arrival is None and ahead is None else bounded(scan, arrival, ahead)
+    scan = scan if also is None else also_progressing(scan, also)
     return Stream(scan, {name: source})
 
 

@@ -1,4 +1,4 @@
-"""Several queries over one stream, run together."""
+"""Several queries, run together."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from windrow.api.query import in_order
+from windrow.api.query import Source, in_order
 from windrow.api.stream import Stream
 from windrow.errors import QueryError
 from windrow.logical.nodes import Together as TogetherNode
 
 
 def together(**queries: Stream) -> Together:
-    """Several window queries over one stream that share one pane aggregation: its rows are read and reduced once.
+    """Several queries that run as one: a stream that they have in common is read and admitted once.
 
-    They must have the same input and groups, and may differ in windows, aggregates and what follows (``where`` over
-    results, ``select``). On Spark the result has a struct column per query, which ``wr.results(df, "name")`` extracts;
-    in ``foreachBatch`` for streams.
+    Window queries with the same input and groups, which differ in windows, aggregates and what follows (``where`` over
+    results, ``select``), share one pane aggregation, too: their rows are reduced once. On Spark the result has a struct
+    column per query, which ``wr.results(df, "name")`` extracts; in ``foreachBatch`` for streams.
 
     >>> from windrow import count, stream
     >>> s = stream([{"t": 1}, {"t": 2}, {"t": 7}], progress="t")
@@ -29,16 +29,17 @@ def together(**queries: Stream) -> Together:
         raise QueryError("together() needs at least two queries, by keyword")
     if odd := [name for name, query in queries.items() if not isinstance(query, Stream)]:
         raise QueryError(f"{odd[0]}={queries[odd[0]]!r} is not a query over the stream")
-    found = next(iter(queries.values())).sources
+    found: dict[str, Source] = {}
     for query in queries.values():
-        if {n: id(s) for n, s in query.sources.items()} != {n: id(s) for n, s in found.items()}:
-            raise QueryError("queries that run together must be over the same stream")
+        for name, source in query.sources.items():
+            if found.setdefault(name, source) is not source:
+                raise QueryError(f"queries that run together are over two streams named {name!r}: rename one")
     return Together(TogetherNode(tuple((name, q.node) for name, q in queries.items())), found)
 
 
 @dataclass(frozen=True)
 class Together(Stream):
-    """Queries that share their panes."""
+    """Queries that run as one."""
 
     def collect(self) -> dict[str, pl.DataFrame]:  # type: ignore[override]
         """The results of each query over finite sources."""

@@ -15,7 +15,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from windrow.cli.warm_up import in_another_process
 from windrow.hosts.spark import java
 from windrow.hosts.spark.archive import Archive
 
@@ -41,6 +40,8 @@ def doctor(
 ) -> None:
     """Check Python, Java, Spark, Arrow, memory and disk. Exit code 1 if something is missing."""
     if warm:
+        from windrow.cli.warm_up import in_another_process
+
         Archive(java.ensure()).make(in_another_process)
     findings = examine()
     if as_json:

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from windrow.cli import sources
+from windrow.cli import inputs
 from windrow.cli.checkpoint import beside
 from windrow.cli.progress import COUNTS, Totals, follow
 from windrow.errors import QueryError, WindrowError
@@ -30,15 +30,15 @@ SHOWN = 20
 
 
 def run(
-    query: sources.QueryFile,
-    source: sources.Sources,
-    progress: sources.ProgressOption,
-    slack: sources.SlackOption = None,
-    punctuation: sources.PunctuationOption = None,
-    parse: sources.ParseOption = None,
-    row_num: sources.RowNumOption = None,
-    row_slack: sources.RowSlackOption = None,
-    schema: sources.SchemaOption = None,
+    query: inputs.QueryFile,
+    source: inputs.Sources,
+    progress: inputs.ProgressOption,
+    slack: inputs.SlackOption = None,
+    punctuation: inputs.PunctuationOption = None,
+    parse: inputs.ParseOption = None,
+    row_num: inputs.RowNumOption = None,
+    row_slack: inputs.RowSlackOption = None,
+    schema: inputs.SchemaOption = None,
     sink: Annotated[str, typer.Option(help="console, parquet:DIR or jsonl:FILE.")] = "console",
     bad_rows: Annotated[
         str | None, typer.Option(help="Where bad rows go, with the reason: parquet:DIR or jsonl:FILE.")
@@ -51,7 +51,7 @@ def run(
         Path | None, typer.Option(help="Folder for progress and state; without it a run cannot be continued.")
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Stop when all existing files have been read.")] = False,
-    shards: sources.ShardsOption = None,
+    shards: inputs.ShardsOption = None,
     max_files: Annotated[int, typer.Option(min=1, help="Files per micro-batch and source.")] = 64,
     state_limit: Annotated[
         str | None,
@@ -62,14 +62,14 @@ def run(
     """Run a query continuously, or over the files that exist now (--once). Continue a run with its --checkpoint."""
     from windrow.hosts.spark import checkpoint as checkpoints
 
-    text = sources.read_query(query)
+    text = inputs.read_query(query)
     kept = checkpoint if checkpoint is not None else Path(tempfile.mkdtemp(prefix="windrow-"))
     side = beside(kept)
     for folder in (kept, side):
         checkpoints.check(folder)
-    options = sources.Options(progress, slack, punctuation, parse, row_num, row_slack, schema)
-    with sources.spark_session(shards) as spark:
-        built = sources.query(text, source, options, spark, max_files)
+    options = inputs.Options(progress, slack, punctuation, parse, row_num, row_slack, schema)
+    with inputs.spark_session(shards) as spark:
+        built = inputs.query(text, source, options, spark, max_files)
         if late_rows is None:
             results = built.to_spark(shards, state_limit=state_limit, checkpoint=kept)
             started = [("results", _start(results, sink, kept, once))]

@@ -93,6 +93,8 @@ def promises_text(scan: Scan) -> str:
     if scan.source.row_num:
         by = " and ".join(scan.source.row_num)
         said += f"; rows numbered by {by}, at most {scan.source.row_slack} out of order"
+    for column, slack in scan.source.also:
+        said += f"; also progresses on {column}, {span(slack, scan.schema[column])} behind"
     if (ahead := scan.source.ahead) is not None:
         said += f"; bad if more than {ahead.says} ahead of {ahead.arrival}"
     return said

@@ -10,7 +10,7 @@ import polars as pl
 from sqlglot import exp
 
 from windrow.aggregates import UserAggregate, make
-from windrow.aggregates.functions import Parameter
+from windrow.aggregates.aggregate import Parameter
 from windrow.logical.expressions import dtype_of
 from windrow.logical.monotone import monotone
 from windrow.logical.node import Node, Time, Times, columns_in, progressing
@@ -416,7 +416,8 @@ class Ordered(SameRows):
         return self.input.scans
 
     def columns_used(self, wanted: set[str]) -> tuple[set[str], ...]:
-        return (wanted | columns_in(e for e, _ in self.order),)
+        assert self.progress is not None
+        return (wanted | {self.progress} | columns_in(e for e, _ in self.order),)
 
 
 LEFT, RIGHT, LATER, EARLIER = "left", "right", "later", "earlier"  # what the results of a join can progress on
@@ -497,15 +498,20 @@ class Together(Node):
 
 def columns_read(node: Node, wanted: set[str]) -> dict[str, set[str]]:
     """By the name of a source, the columns that are read from it so that these columns of a node can be computed."""
-    asked: dict[int, set[str]] = {id(node): set(wanted)}
-    found: dict[str, set[str]] = {}
-    for each in reversed(list(node.walk())):  # consumers first
-        mine = asked[id(each)]
+    asked, found = columns_asked(node, wanted), dict[str, set[str]]()
+    for each in node.walk():
         if isinstance(each, Scan):
-            found.setdefault(each.name, set()).update(mine, each.source.columns)
-        for given, used in zip(each.inputs, each.columns_used(mine), strict=True):
-            asked.setdefault(id(given), set()).update(used)
+            found.setdefault(each.name, set()).update(asked[id(each)], each.source.columns)
     return found
+
+
+def columns_asked(node: Node, wanted: set[str]) -> dict[int, set[str]]:
+    """By the identity of each node of a tree, the columns of it that others use."""
+    asked: dict[int, set[str]] = {id(node): set(wanted)}
+    for each in reversed(list(node.walk())):  # consumers first
+        for given, used in zip(each.inputs, each.columns_used(asked[id(each)]), strict=True):
+            asked.setdefault(id(given), set()).update(used)
+    return asked
 
 
 def aggregate_type(call: AggregateCall, schema: dict[str, pl.DataType]) -> pl.DataType:

@@ -70,10 +70,10 @@ class Operator(Protocol):
         """Take rows of input ``port``."""
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        """Take a promise about the rows that will still come on ``port``."""
+        """Take a promise about the rows still to come on ``port``."""
 
     def on_flush(self) -> list[Item]:
-        """The host has given all it has for now: whatever is due without a promise can come out."""
+        """The host has no more input for now: emit whatever is due without a promise."""
 
     def waits_for(self) -> list[Wait]:
         """The promises that would make it emit or free something, the smallest of each port that it waits on."""
@@ -85,7 +85,7 @@ class Operator(Protocol):
         """The chunks that changed since the last call (None: freed). Applied in turn they add up to ``snapshot``."""
 
     def restore(self, state: State) -> None:
-        """Take over a state that ``snapshot`` of an equally configured operator gave."""
+        """Continue from a state that ``snapshot`` of an operator with the same configuration returned."""
 
     def state_bytes(self) -> int:
         """How much memory the state holds."""

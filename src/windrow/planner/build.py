@@ -14,6 +14,7 @@ from windrow.aggregates import Partials
 from windrow.errors import InternalError
 from windrow.logical import nodes as logical
 from windrow.operators import Gate, LastInstant, Panes
+from windrow.operators import Project as ProjectOperator
 from windrow.operators.state.late import late_schema
 from windrow.planner.choice import NOTHING, Given, chosen
 from windrow.planner.choose import Choice
@@ -34,7 +35,8 @@ from windrow.planner.rows import (
     splitting,
     top_stage,
 )
-from windrow.planner.shared import Member, joined, members, panes_of, shared_step
+from windrow.planner.rules import rewritten
+from windrow.planner.shared import Member, grouped, joined, panes_of, shared_step
 from windrow.planner.windows import SHAPES, WATCHING, Physical, groups_promised, key_names
 from windrow.spec.names import WINDOW_END
 from windrow.spec.time import physical
@@ -42,9 +44,9 @@ from windrow.spec.time import physical
 
 def plan(node: logical.Node, given: Given = NOTHING) -> Plan:
     """The physical plan; raises PlanError for what is not supported yet, or could never produce output."""
-    wanted = list(node.schema)
-    outputs = tuple(p.then(columns(wanted)) for p in _Build(given).pipelines(node))
-    return Plan(node, outputs, dict(node.schema))
+    wanted, better = list(node.schema), rewritten(node)
+    outputs = tuple(p.then(columns(wanted)) for p in _Build(given).pipelines(better))
+    return Plan(node, outputs, dict(node.schema), better)
 
 
 class Wanted(NamedTuple):
@@ -93,7 +95,19 @@ class _Build:
                 return [p.then(splitting(node, wanted.by_rows)) for p in self.pipelines(node.input, wanted)]
             case logical.Union():
                 return [p for each in node.members for p in self.pipelines(each, _of_member(each, wanted))]
+            case logical.Together():
+                return [p for group in grouped(node) for p in self._of_group(node, group)]
         return self._results(node, wanted)
+
+    def _of_group(self, node: logical.Together, group: Sequence[Member]) -> list[Pipeline]:
+        """Queries that share panes, or one query alone; each is a struct column, and the others are NULL."""
+        names = [member.name for member in group]
+        if len(group) > 1:
+            return [Pipeline(self._shared(node, group)).then(_beside(node, names))]
+        [member] = group
+        row = pl.struct([pl.col(c) for c in member.node.schema]).alias(member.name)
+        whole = Step("query", partial(ProjectOperator, [row]), f"rows of query {member.name}")
+        return [p.then(whole, _beside(node, names)) for p in self.pipelines(member.node)]
 
     def _results(self, node: logical.Node, wanted: Wanted) -> list[Pipeline]:
         """The results of a stage; a node that is used twice is one stage."""
@@ -123,8 +137,6 @@ class _Build:
                 sides = [self.pipelines(each, wanted_on(each, each.progress)) for each in node.inputs]
                 sides = [about_everyone(each, side) for each, side in zip(node.inputs, sides, strict=True)]
                 return join_stage(next(self.numbers), node, join_arms(node, sides), wanted.of)
-            case logical.Together():
-                return self._shared(node)
         raise InternalError(f"no plan for {type(node).__name__}")
 
     def _read(self, scan: logical.Scan, wanted: Wanted) -> Read:
@@ -209,9 +221,8 @@ class _Build:
         arm = Arm(tuple(pipelines), ByKeys(shape.meet), meeting, named)
         return Stage(next(self.numbers), node, (arm,), steps, shape.name, late, choice, spread=shape.meet)
 
-    def _shared(self, node: logical.Together) -> Stage:
+    def _shared(self, node: logical.Together, found: Sequence[Member]) -> Stage:
         """One stage for several queries: one pane level, and their window levels over the same panes."""
-        found = members(node)
         panes = panes_of(found)
         window = joined(found, panes)
         prepare, aggregates, lifts = prepared(window)
@@ -237,6 +248,12 @@ def _of_member(node: logical.Node, wanted: Wanted) -> Wanted:
     if wanted.by_rows or wanted.of is None or wanted.of not in node.times:
         return wanted
     return wanted._replace(of=node.times[wanted.of].of)
+
+
+def _beside(node: logical.Together, names: Sequence[str]) -> Step:
+    """Rows of some queries with a NULL for each of the others."""
+    columns = [pl.col(n) if n in names else pl.lit(None, t).alias(n) for n, t in node.schema.items()]
+    return Step("queries", partial(ProjectOperator, columns), "beside those of the other queries")
 
 
 def _key_columns(node: logical.WindowAggregate) -> dict[str, pl.DataType]:

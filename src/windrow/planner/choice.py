@@ -55,22 +55,21 @@ def chosen(node: WindowAggregate, aggregates: Partials, inputs: Sequence[Pipelin
     """The algorithm of a sliding window; ``inputs`` give what it aggregates."""
     window = node.window.sliding
     assert window is not None
-    if goes_on := node.using is None and text(node) in given.kept:
-        node = replace(node, using=given.kept[text(node)])
-    _check_two_levels(node, aggregates)
+    goes_on = node.using is None and text(node) in given.kept
+    asked = given.kept[text(node)] if goes_on else node.using
+    if asked == TWO_LEVEL:
+        _check_two_levels(node, aggregates)
     refused = _refused(node)
-    if node.using in refused:
-        raise PlanError(f"the algorithm {node.using!r} cannot run this query: {refused[node.using]}")
+    if asked in refused:
+        raise PlanError(f"the algorithm {asked!r} cannot run this query: {refused[asked]}")
     if len(refused) == len(TIME):
         raise PlanError(f"no algorithm can run this query: {'; '.join(dict.fromkeys(refused.values()))}")
     workload = replace(_workload(node, window, aggregates, inputs, given), exchanged=given.exchanged)
-    choice = choose(workload, refused, node.using, node.memory)
+    choice = choose(workload, refused, asked, node.memory)
     return replace(choice, reason=GOES_ON) if goes_on else choice
 
 
 def _check_two_levels(node: WindowAggregate, aggregates: Partials) -> None:
-    if node.using != TWO_LEVEL:
-        return
     why = refusal(aggregates, {k: node.schema[k] for k in key_names(node)})
     if node.options.versioned or node.options.empty:
         why = "EMIT EARLY, LATE REVISE and WITH EMPTY need panes, so 'paned'"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
 
 from windrow.logical.explain import text
 from windrow.logical.scalar.types import type_name
+from windrow.planner.levels import Levels
 from windrow.planner.partition import ByKeys
 from windrow.planner.plan import MELD, Arm, Pipeline, Plan, Read, Stage
 
+MANY = 2  # shards, where their number is not known yet: more than one
 NATIVE = "  Spark's own groupBy: plain tumbling windows over a finite DataFrame, where it is faster and means the same"
 
 
@@ -33,50 +36,70 @@ def explain(
 
 
 def _physical(plan: Plan, on_spark: bool, shards: int | None, files: Collection[str]) -> Iterator[str]:
+    shown = _Shown(Levels(plan, shards or MANY), on_spark, shards, files)
     for stage in plan.stages():
         for pipeline in stage.inputs:
-            yield from _pipeline(pipeline, on_spark, files)
-        yield from _stage(stage, on_spark, shards)
+            yield from shown.pipeline(pipeline)
+        yield from shown.stage(stage)
     for pipeline in plan.outputs:
-        yield from _pipeline(pipeline, on_spark, files)
+        yield from shown.pipeline(pipeline)
     yield "  result: " + ", ".join(f"{c} {type_name(t)}" for c, t in plan.schema.items())
 
 
-def _pipeline(pipeline: Pipeline, on_spark: bool, files: Collection[str]) -> Iterator[str]:
-    source = pipeline.source
-    if isinstance(source, Read):
-        where = "inside the file reader" if source.scan.name in files else "mapInArrow"
-        side = f"map side ({where}, on every partition, no state)" if on_spark else "rows"
-        yield f"  {side} of {source.scan.name}"
-    else:
-        side = "shard, right after the stage" if on_spark else "results"
-        yield f"  {side} {source.number}"
-    for step in pipeline.whole:
-        yield f"    {step.name}: {(step.split() if on_spark and isinstance(source, Read) else step).says}"
+@dataclass
+class _Shown:
+    """What a physical plan has shown so far: a source that is used twice is read once."""
 
+    levels: Levels
+    on_spark: bool
+    shards: int | None
+    files: Collection[str]
+    read: set[Read] = field(default_factory=set)
 
-def _stage(stage: Stage, on_spark: bool, shards: int | None) -> Iterator[str]:
-    for arm in stage.arms:
-        if on_spark:
-            count = f"{shards} shards" if shards else "the shards"
-            to = f"to {count}, as Arrow blobs; promises go to every shard"
-            yield f"  exchange{_of(arm, stage)} by {arm.partition} {to}"
+    def pipeline(self, pipeline: Pipeline) -> Iterator[str]:
+        source, steps = pipeline.source, pipeline.whole
+        if isinstance(source, Stage):
+            side = "shard, right after the stage" if self.on_spark else "results"
+            yield f"  {side} {source.number}"
         else:
-            keys = ", ".join(arm.keys) or "nothing: one group, one shard"
-            by = f"grouped by {keys}" if isinstance(arm.partition, ByKeys) else "of all rows"
-            yield f"  stage {stage.number}{_of(arm, stage)}, {by}"
-    if on_spark:
-        yield f"  shard (transformWithState, RocksDB), stage {stage.number}"
-    for arm in stage.arms:
-        meeting = arm.meeting
-        if len(arm.inputs) > 1 or meeting is not MELD:
-            yield f"    {meeting.name}{_of(arm, stage)}: {_inputs(arm)}; {meeting.says}"
-        if meeting.costs:
-            yield f"      {meeting.costs}"
-    for step in stage.steps:
-        yield f"    {step.name}: {step.says}"
-    if stage.choice is not None:
-        yield from (f"    {line}" for line in stage.choice.lines())
+            where = "inside the file reader" if source.scan.name in self.files else "mapInArrow"
+            side = f"map side ({where}, on every partition, no state)" if self.on_spark else "rows"
+            again = source in self.read
+            yield f"  {side} of {source.scan.name}{', which is read and admitted once' if again else ''}"
+            steps = pipeline.steps if again else steps
+            self.read.add(source)
+        in_task = self.on_spark and isinstance(source, Read)
+        yield from (f"    {step.name}: {(step.split() if in_task else step).says}" for step in steps)
+
+    def stage(self, stage: Stage) -> Iterator[str]:
+        yield from self._entrances(stage)
+        for arm in stage.arms:
+            meeting = arm.meeting
+            if len(arm.inputs) > 1 or meeting is not MELD:
+                yield f"    {meeting.name}{_of(arm, stage)}: {_inputs(arm)}; {meeting.says}"
+            if meeting.costs:
+                yield f"      {meeting.costs}"
+        yield from (f"    {step.name}: {step.says}" for step in stage.steps)
+        if stage.choice is not None:
+            yield from (f"    {line}" for line in stage.choice.lines())
+
+    def _entrances(self, stage: Stage) -> Iterator[str]:
+        """How rows come into a stage."""
+        if not self.on_spark:
+            for arm in stage.arms:
+                keys = ", ".join(arm.keys) or "nothing: one group, one shard"
+                by = f"grouped by {keys}" if isinstance(arm.partition, ByKeys) else "of all rows"
+                yield f"  stage {stage.number}{_of(arm, stage)}, {by}"
+            return
+        if all(self.levels.inside(pipeline, stage) for pipeline in stage.inputs):
+            yield f"  same shard, stage {stage.number}: no exchange, as rows that must meet are together already"
+            return
+        for arm in stage.arms:
+            to = f"to {f'{self.shards} shards' if self.shards else 'the shards'}, as Arrow blobs"
+            yield f"  exchange{_of(arm, stage)} by {arm.partition} {to}; promises go to every shard"
+        beside = [s.number for s in self.levels.stages(self.levels.of[stage]) if s is not stage]
+        also = f", in one stateful operator with stage {', '.join(map(str, beside))}" if beside else ""
+        yield f"  shard (transformWithState, RocksDB), stage {stage.number}{also}"
 
 
 def _of(arm: Arm, stage: Stage) -> str:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import polars as pl
 from sqlglot import exp
 
-from windrow.logical.explain import join_text, span
+from windrow.logical.explain import join_text
 from windrow.logical.expressions import dtype_of, translate
 from windrow.logical.joined import common_type
 from windrow.logical.nodes import LATER, Join
@@ -72,8 +72,8 @@ def join_stage(number: int, node: Join, arms: tuple[Arm, ...], on: str | None) -
     where = translate(node.where, node.schema) if node.where is not None else None
     make = partial(WindowJoin, key_columns(node), node.low, node.high, cast("On", on or LATER), where)
     bound = node.left.schema[node.left.progress or ""]
-    until = f"until the other side is {span(max(abs(node.low), abs(node.high)), bound)} ahead at most"
-    says = f"pairs {join_text(node).split(': ')[0]}; rows are kept {until}; progress on the {on or LATER} time"
+    kept = "a row is kept until the other side has promised past its last partner"
+    says = f"pairs {join_text(node).split(': ')[0]}; {kept}; progress on the {on or LATER} time"
     late = tuple(late_schema(dict(node.schema), bound).items())
     return Stage(number, node, arms, (Step("join", make, says),), "window-join", late, spread=_spread(node))
 

@@ -141,11 +141,12 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a host runs. ``schema`` is the result's, in order."""
+    """What a host runs. ``schema`` is the result's, in order. ``rewritten``: the query after all rules."""
 
     logical: Node
     outputs: tuple[Pipeline, ...]
     schema: dict[str, pl.DataType]
+    rewritten: Node
 
     @cached_property
     def text(self) -> str:
@@ -184,7 +185,7 @@ class Plan:
     @cached_property
     def needed(self) -> dict[str, list[str]]:
         """For each source the columns that the query reads."""
-        found = columns_read(self.logical, set(self.schema))
+        found = columns_read(self.rewritten, set(self.schema))
         return {s.name: [c for c in s.schema if c in found[s.name]] for s in self.scans()}
 
     def read_from(self, scan: Scan) -> list[str]:

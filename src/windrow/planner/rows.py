@@ -78,7 +78,7 @@ def reading(scan: Scan, attribute: str | None, by_rows: bool, needs: tuple[str, 
     assert attribute is not None
     slack = dict(source.also)[attribute]
     other = Progress(attribute, slack, row_num=source.row_num, row_slack=source.row_slack)
-    return Read(scan, attribute, admission(replace(scan, source=other), by_rows, needs))
+    return Read(scan, attribute, admission(replace(scan, source=other), by_rows, (*needs, scan.progress)))
 
 
 def admission(scan: Scan, by_rows: bool, needs: tuple[str, ...]) -> tuple[Step, ...]:

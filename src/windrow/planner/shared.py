@@ -10,7 +10,6 @@ from functools import partial
 import polars as pl
 
 from windrow.aggregates import Partials
-from windrow.errors import PlanError
 from windrow.logical.nodes import Filter, Node, Project, Together, WindowAggregate
 from windrow.operators import Windowing
 from windrow.operators.windows.shared import Level, Query, SharedPanes
@@ -24,34 +23,28 @@ class Member:
     """One of the queries: its window aggregation, and the filters and projections over it, innermost first."""
 
     name: str
-    window: WindowAggregate
+    aggregation: WindowAggregate | None  # None if it is another kind of query, which shares nothing
     over: tuple[Node, ...]
     node: Node
 
+    @property
+    def window(self) -> WindowAggregate:
+        """The aggregation of a query that shares panes."""
+        assert self.aggregation is not None
+        return self.aggregation
 
-def members(node: Together) -> list[Member]:
-    """The queries; raises PlanError for those that cannot share panes, with the reason."""
-    found = [_member(name, query) for name, query in node.queries]
-    first = found[0]
-    for member in found:
-        window = member.window
-        if not isinstance(window.window, Sliding):
-            raise PlanError(f"query {member.name!r} cannot share panes: its windows are not sliding or tumbling ones")
-        if window.options.late not in ("drop", "error") or window.options.versioned or window.options.empty:
-            raise PlanError(
-                f"query {member.name!r} cannot share panes: LATE SIDE or REVISE, EMIT EARLY and WITH EMPTY need its own"
-            )
-        if window.using not in (None, "paned"):
-            raise PlanError(f"query {member.name!r} cannot share panes: it asks for the algorithm {window.using!r}")
-        if window.memory is not None:
-            raise PlanError(f"query {member.name!r} cannot share panes: memory= is for the choice of another algorithm")
-        same = window.input == first.window.input and window.keys == first.window.keys
-        if not same or window.options.zone != first.window.options.zone:
-            raise PlanError(
-                f"queries {first.name!r} and {member.name!r} cannot share panes: they must have the same input, "
-                "conditions, groups and time zone, and differ only in windows and aggregates"
-            )
-    return found
+
+def grouped(node: Together) -> list[list[Member]]:
+    """The queries that share panes, group by group; one that shares with no other is alone in its group."""
+    groups: list[list[Member]] = []
+    for name, query in node.queries:
+        member = _member(name, query)
+        found = next((group for group in groups if _alike(group[0], member)), None)
+        if found is None:
+            groups.append([member])
+        else:
+            found.append(member)
+    return groups
 
 
 def _member(name: str, node: Node) -> Member:
@@ -60,17 +53,30 @@ def _member(name: str, node: Node) -> Member:
     while isinstance(inner, (Filter, Project)):
         over.insert(0, inner)
         inner = inner.input
-    if not isinstance(inner, WindowAggregate):
-        raise PlanError(f"query {name!r} cannot share panes: it is not a window aggregation with conditions over it")
-    return Member(name, inner, tuple(over), node)
+    return Member(name, inner if isinstance(inner, WindowAggregate) else None, tuple(over), node)
+
+
+def _alike(a: Member, b: Member) -> bool:
+    """Whether two queries have the same groups of the same rows, and differ in windows and aggregates only."""
+    if not _shares(a.aggregation) or not _shares(b.aggregation):
+        return False
+    same = a.window.input == b.window.input and a.window.keys == b.window.keys
+    return same and a.window.options.zone == b.window.options.zone
+
+
+def _shares(node: WindowAggregate | None) -> bool:
+    """Whether panes are all that a window needs: no window of another type, option or algorithm has them."""
+    if node is None:
+        return False
+    plain = node.options.late in ("drop", "error") and not node.options.versioned and not node.options.empty
+    return isinstance(node.window, Sliding) and plain and node.using in (None, "paned") and node.memory is None
 
 
 def panes_of(found: Sequence[Member]) -> Sliding:
     """The panes of all windows as a tumbling window: no edge of any of them lies inside a pane."""
-    windows = [m.window.window for m in found]
-    assert all(isinstance(w, Sliding) for w in windows)
-    origin = windows[0].origin  # type: ignore[union-attr]
-    lengths = [x for w in windows if isinstance(w, Sliding) for x in (w.range, w.slide, w.origin - origin)]
+    windows = [m.window.window for m in found if isinstance(m.window.window, Sliding)]
+    origin = windows[0].origin
+    lengths = [x for w in windows for x in (w.range, w.slide, w.origin - origin)]
     size = math.gcd(*lengths)
     return Sliding(size, size, origin)
 

@@ -42,7 +42,7 @@ def length(value: Length, dtype: pl.DataType, what: str, zero: bool = False) -> 
 
 
 def check_zone(zone: str) -> str:
-    """A time zone that exists."""
+    """The name of a time zone; raises QueryError for an unknown one."""
     if not isinstance(zone, str):  # ZoneInfo compares it with the names that it knows
         raise QueryError(f"unknown time zone {zone!r}: give a name such as 'Europe/Berlin' or 'UTC'")
     try:
@@ -53,19 +53,19 @@ def check_zone(zone: str) -> str:
 
 
 def policy(name: str) -> Policy:
-    """A late policy that exists."""
+    """The late policy of a name; raises QueryError for an unknown one."""
     for known in POLICIES:
         if isinstance(name, str) and known == name:
             return known
-    raise QueryError(f"unknown late policy {name!r}; there are: {listing(POLICIES)}")
+    raise QueryError(f"unknown late policy {name!r}; available: {listing(POLICIES)}")
 
 
 def flush(name: str) -> FlushPolicy:
-    """A way to flush a table that exists."""
+    """The flush policy of a name; raises QueryError for an unknown one."""
     for known in FLUSHES:
         if isinstance(name, str) and known == name:
             return known
-    raise QueryError(f"unknown flush {name!r}; there are: {listing(FLUSHES)}")
+    raise QueryError(f"unknown flush {name!r}; available: {listing(FLUSHES)}")
 
 
 def _number(value: Length, dtype: pl.DataType, what: str) -> Fraction:
@@ -101,5 +101,5 @@ def _text(value: str, what: str) -> tuple[Fraction, str]:
     name = unit(found[2])
     if name is None:
         fixed = " (months and years have no fixed length)" if found[2].lower()[:4] in ("mont", "year") else ""
-        raise QueryError(f"{what} {value!r}: unknown unit {found[2]!r}{fixed}; there are: {listing(UNITS)}")
+        raise QueryError(f"{what} {value!r}: unknown unit {found[2]!r}{fixed}; available: {listing(UNITS)}")
     return Fraction(found[1]), name

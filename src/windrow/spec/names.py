@@ -34,4 +34,4 @@ SLOT = "@slot"
 
 WINDOW_START, WINDOW_END, WINDOW_TIME = "window_start", "window_end", "window_time"
 
-BRANCH = "@branch"  # the name of what a way of a Split begins with
+BRANCH = "@branch"  # the name of what a branch of a Split begins with

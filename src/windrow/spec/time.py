@@ -43,13 +43,13 @@ def reach(dtype: pl.DataType) -> tuple[int, int, str]:
 
 
 def within(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
-    """Whether a progress value, as an integer, is one that can be worked with. Of NULL nothing is said."""
+    """Whether a progress value, as an integer, is one that can be worked with. NULL for NULL."""
     most = reach(dtype)[0]
     return value.is_between(-most, most, closed="none")
 
 
 def out_of_range(what: str, dtype: pl.DataType) -> str:
-    """Why a value that is not is bad."""
+    """The reason of a bad row whose value is out of range."""
     _, power, unit = reach(dtype)
     return OUT_OF_RANGE.format(what, power, power, unit)
 
@@ -103,7 +103,9 @@ class Bounds:
         physical = pl.Series(name, values, dtype=pl.Int64)
         if self.dtype == pl.Date:
             if len(values) and max(-int(values.min()), int(values.max())) >= 1 << 31:
-                raise ResultError("the bound of a window is beyond the last date that there is: the window is too long")
+                raise ResultError(
+                    "a window bound is beyond the last date that can be represented: the window is too long"
+                )
             return physical.cast(pl.Int32).cast(self.dtype)
         return from_wall_clock(physical, self.zone) if self.zone is not None else physical.cast(self.dtype)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from windrow.aggregates.functions import Parameter
+from windrow.aggregates.aggregate import Parameter
 from windrow.api.functions import number
 from windrow.errors import listing
 from windrow.logical.checked import where

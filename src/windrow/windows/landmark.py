@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.windows.tuples import UNBOUNDED, Bools, Ints, Tuple, near, positive, released_by
+from windrow.windows.numbers import ById
+from windrow.windows.tuples import UNBOUNDED, Bools, Ints, Tuple, near, positive
 from windrow.windows.window_type import WindowType
 
 
 @dataclass(frozen=True, slots=True)
-class Landmark(WindowType):
+class Landmark(ById, WindowType):
     """Window w holds the tuples with ``a < origin + (w+1)*slide``; a tuple is in every window from its first on.
 
     >>> 7 in Landmark(60).wids(Tuple(5)), -1 in Landmark(60).wids(Tuple(5))
@@ -25,14 +26,6 @@ class Landmark(WindowType):
     def __post_init__(self) -> None:
         positive(SLIDE=self.slide)
         near(self.origin)
-
-    @property
-    def step(self) -> tuple[int, int]:
-        return self.slide, self.origin
-
-    def end(self, w: int) -> int:
-        """The first value after window ``w``."""
-        return self.origin + (w + 1) * self.slide
 
     def windows(self, tuples: Sequence[Tuple]) -> set[Hashable]:
         """Without end from the first tuple on; the ones up to the last tuple's first window differ."""
@@ -58,12 +51,6 @@ class Landmark(WindowType):
     def numbers_array(self, a: Ints) -> tuple[Ints, Ints]:
         return self.wids_array(a)
 
-    def released_array(self, promise: Ints) -> Ints:
-        return released_by(promise, self.origin, self.slide)
-
     def bounds_array(self, number: Ints) -> tuple[Ints | None, Ints]:
         ends = self.origin + (number + 1) * self.slide
         return None, ends
-
-    def missed_array(self, first: Ints, last: Ints) -> Ints:
-        return last - first

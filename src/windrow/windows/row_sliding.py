@@ -31,10 +31,6 @@ class RowSliding(WindowType):
         return self.over_rows
 
     @property
-    def step(self) -> tuple[int, int]:
-        return self.slide, 0
-
-    @property
     def over_rows(self) -> Sliding:
         """The window over arrival positions."""
         return Sliding(self.range, self.slide)

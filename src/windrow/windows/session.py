@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.windows.tuples import ByValue, Ints, Tuple, positive
+from windrow.windows.numbers import ByValue
+from windrow.windows.tuples import Ints, Tuple, positive
 from windrow.windows.window_type import WindowType
 
 

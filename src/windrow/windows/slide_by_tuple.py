@@ -8,7 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from windrow.windows.tuples import Bools, ByValue, Ints, Tuple, positive
+from windrow.windows.numbers import ByValue
+from windrow.windows.tuples import Bools, Ints, Tuple, positive
 from windrow.windows.window_type import WindowType
 
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.windows.tuples import Bools, Ints, Tuple, near, positive, released_by
+from windrow.windows.numbers import ById
+from windrow.windows.tuples import Bools, Ints, Tuple, near, positive
 from windrow.windows.window_type import WindowType
 
 
 @dataclass(frozen=True, slots=True)
-class Sliding(WindowType):
+class Sliding(ById, WindowType):
     """Window w holds the tuples with ``origin + (w+1)*slide - range <= a < origin + (w+1)*slide``.
 
     >>> minute = 60
@@ -34,18 +35,10 @@ class Sliding(WindowType):
     def sliding(self) -> Sliding:
         return self
 
-    @property
-    def step(self) -> tuple[int, int]:
-        return self.slide, self.origin
-
     # -- the bounds of one window ------------------------------------------------------------------------------
     def start(self, w: int) -> int:
         """The first value that belongs to window ``w``."""
         return self.end(w) - self.range
-
-    def end(self, w: int) -> int:
-        """The first value after window ``w``: a promise of at least this much closes it."""
-        return self.origin + (w + 1) * self.slide
 
     # -- the three functions -----------------------------------------------------------------------------------
     def windows(self, tuples: Sequence[Tuple]) -> set[Hashable]:
@@ -86,12 +79,6 @@ class Sliding(WindowType):
     def numbers_array(self, a: Ints) -> tuple[Ints, Ints]:
         return self.wids_array(a)
 
-    def released_array(self, promise: Ints) -> Ints:
-        return released_by(promise, self.origin, self.slide)
-
     def bounds_array(self, number: Ints) -> tuple[Ints, Ints]:
         ends = self.origin + (number + 1) * self.slide
         return ends - self.range, ends
-
-    def missed_array(self, first: Ints, last: Ints) -> Ints:
-        return last - first

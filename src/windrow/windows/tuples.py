@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.errors import QueryError
-from windrow.progress import END, FARTHEST, LONGEST
+from windrow.progress import LONGEST
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -38,43 +38,6 @@ class Window(Protocol):
 
     def wids(self, t: Tuple, tuples: Sequence[Tuple]) -> set[Hashable] | range:
         """The windows that tuple ``t`` belongs to."""
-
-
-class Numbered(Protocol):
-    """How a window type numbers its windows, in the order in which promises release them: what decides who is late."""
-
-    def numbers_array(self, a: Ints) -> tuple[Ints, Ints]:
-        """First and one-past-last number of the windows that a value can be in."""
-
-    def released_array(self, promise: Ints) -> Ints:
-        """Windows with smaller numbers than this are released by a promise."""
-
-    def bounds_array(self, number: Ints) -> tuple[Ints | None, Ints]:
-        """Where windows start, unless they have no start, and where they end."""
-
-    def missed_array(self, first: Ints, last: Ints) -> Ints:
-        """How many windows have numbers in [first, last); one, where that is not known before all rows are there."""
-
-
-class ByValue:
-    """Numbers of window types whose windows depend on the rows: each progress value is one.
-
-    A row can only be in windows that end at or after it, and all that end before a promise are released.
-    """
-
-    __slots__ = ()
-
-    def released_array(self, promise: Ints) -> Ints:
-        return promise
-
-    def missed_array(self, first: Ints, last: Ints) -> Ints:
-        return np.ones(len(first), np.int64)
-
-
-def released_by(promise: Ints, origin: int, slide: int) -> Ints:
-    """Below this id, all windows that end at ``origin`` plus multiples of ``slide`` are released by a promise."""
-    near = np.clip(promise, -FARTHEST, FARTHEST)  # no value is beyond, and 64 bits hold what is left of it
-    return np.where(promise == END, END, (near - origin) // slide)
 
 
 def positive(**values: int) -> None:

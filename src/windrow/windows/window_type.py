@@ -28,8 +28,3 @@ class WindowType:
     def counts_rows(self) -> bool:
         """Whether it needs to know the arrival position of every row."""
         return self.by_rows
-
-    @property
-    def step(self) -> tuple[int, int] | None:
-        """Length and origin of the slides at whose ends windows close; None if they close elsewhere."""
-        return None

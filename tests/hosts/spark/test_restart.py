@@ -1,100 +1,114 @@
-"""The driver dies by SIGKILL again and again; the result is that of a run that was never disturbed."""
+"""A program of many queries dies by SIGKILL again and again; each result is that of a run never disturbed."""
 
 import datetime as dt
+import os
 import random
 import sys
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from killed import QUERIES, SLACK
 
+import windrow as wr
 from windrow.sinks.parquet import read_committed
 from windrow.sources.links import Link, packets, write
 from windrow.testing import after_file, compare, run_until
 
-QUERY = """SELECT src_ip, count(*) AS n, max(len) AS longest, avg(len) AS mean
-FROM main [RANGE 4 MINUTES, SLIDE 1 MINUTE, WA ts] WHERE len > 60 GROUP BY src_ip"""
-MINUTES = 16
-KILLS = 6
+pytestmark = pytest.mark.kills
+PROGRAM = Path(__file__).with_name("killed.py")
+KILLS = int(os.environ.get("WINDROW_KILLS", "3"))  # more in make soak
+MINUTES = KILLS + 2  # of rows, in files of a minute
 
 
-def command(folder, name, slack="3.2 seconds", reader="spark-parquet", most=1):
-    return [
-        *(sys.executable, "-m", "windrow.cli", "run", str(folder / "query.sql")),
-        *("--source", f"main={reader}:{folder / 'main'}", "--progress", "ts", "--slack", slack),
-        *("--sink", f"parquet:{folder / name}", "--checkpoint", str(folder / f"{name}-state")),
-        *("--once", "--max-files", str(most)),
-    ]
+@pytest.fixture(scope="module")
+def rows():
+    return packets(Link("main", rate=20, hosts=20, band=3.2), MINUTES * 60)
 
 
-@pytest.mark.kills
-def test_killed_six_times_nothing_is_lost_doubled_or_changed(tmp_path):
-    link = Link("main", rate=60, hosts=20, band=3.2)
-    rows = packets(link, MINUTES * 60)
-    write(rows, tmp_path / "main", step=60)
-    (tmp_path / "query.sql").write_text(QUERY)
-    state = tmp_path / "killed-state"
+@pytest.fixture(scope="module")
+def out(rows, tmp_path_factory):
+    """The folder of all results, after the last run has come to its end."""
+    folder = tmp_path_factory.mktemp("killed")
+    write(rows, folder / "main", step=60)
+    command = [sys.executable, str(PROGRAM), str(folder)]
     rng = random.Random(7)
-    kills = 0
-    for _ in range(KILLS):
-        # In the middle of a micro-batch (its offsets are logged, its commit is not), or just after its commit.
-        log = rng.choice(["offsets", "offsets", "commits"])
-        after = max((int(p.name) for p in (state / log).glob("[0-9]*")), default=-1)
-        moment = after_file(state / log / str(after + rng.choice([1, 2])), seconds=rng.uniform(0, 0.9))
-        kills += run_until(command(tmp_path, "killed"), moment)
-    assert kills >= 5
-    assert not run_until(command(tmp_path, "killed"), lambda: False)
-    # The same query to the end in one go, with other micro-batches and our own reader.
-    assert not run_until(command(tmp_path, "undisturbed", reader="parquet", most=5), lambda: False)
-    killed = read_committed(tmp_path / "killed")
-    compare(killed, read_committed(tmp_path / "undisturbed"), "killed")
-    assert killed.select("src_ip", "window_end").is_unique().all()
-    assert killed["n"].sum() == expected_count(rows)
+    kills = [run_until(command, some_moment(folder, rng)) for _ in range(KILLS)]
+    assert all(kills)
+    assert not run_until(command, lambda: False)
+    files = len(list((folder / "main").glob("*.parquet")))
+    assert files > MINUTES
+    for name in QUERIES:  # one file in each micro-batch
+        assert len(list((folder / f"{name}-state" / "commits").glob("[0-9]*"))) == files
+    return folder
 
 
-def expected_count(rows):
-    """Each row counts once in each of its four windows, as far as the last promise closes them."""
+def some_moment(folder, rng):
+    """In the middle of a micro-batch of any query (its offsets are logged, its commit is not), or after its commit.
+
+    The others are wherever they are by then.
+    """
+    log = folder / f"{rng.choice(sorted(QUERIES))}-state" / rng.choice(["offsets", "offsets", "commits"])
+    done = max((int(p.name) for p in log.glob("[0-9]*")), default=-1)
+    return after_file(log / str(min(done + 1, MINUTES)), seconds=rng.uniform(0, 1.2))
+
+
+def promised(rows, slack=3_200_000):
+    return rows["ts"].to_physical().max() - slack
+
+
+def meant(name, rows):
+    """What the query means over all rows, to the end, with times as numbers."""
+    query = QUERIES[name](wr.stream(rows, progress="ts", slack=SLACK, name="main"))
+    return numbered(query.collect())
+
+
+def numbered(frame):
+    return frame.with_columns(pl.selectors.datetime().to_physical())
+
+
+@pytest.mark.parametrize(("name", "behind"), [("sliding", 0), ("two_stages", 0), ("joined", 1_000_000)])
+def test_nothing_is_lost_doubled_or_changed(name, behind, rows, out):
+    """``behind``: a pair can still come for a row as long as the other side may bring one."""
+    found, expected = numbered(read_committed(out / name)), meant(name, rows)
+    closed = expected.filter(pl.col("window_end") <= promised(rows) - behind)
+    assert closed.height > 3
+    compare(found, closed, name)
+
+
+def test_each_row_counts_once_in_each_of_its_windows(rows, out):
+    """By hand, as far as the last promise closes them."""
     ends = rows.filter(pl.col("len") > 60)["ts"].to_physical() // 60_000_000
-    promised = (rows["ts"].to_physical().max() - 3_200_000) // 60_000_000
-    return sum(((ends + i) <= promised).sum() for i in range(1, 5))
+    last = promised(rows) // 60_000_000
+    assert read_committed(out / "sliding")["n"].sum() == sum(((ends + i) <= last).sum() for i in range(1, 5))
 
 
-LATE_QUERY = """SELECT src_ip, count(*) AS n, median(len) AS typical, first(src_port) AS opened
-FROM main [SESSION 20 SECONDS, WA ts, LATE SIDE] GROUP BY src_ip"""
+def test_windows_of_every_fiftieth_row_are_those_of_all_rows(rows, out):
+    found, expected = numbered(read_committed(out / "by_row")), meant("by_row", rows)
+    assert found.height > 80
+    compare(found, expected.filter(pl.col("window_end") < promised(rows)), "by row")
 
 
-@pytest.mark.kills
-def test_killed_three_times_late_rows_and_sessions_add_up(tmp_path):
+def test_each_distinct_row_comes_once_and_in_order(rows, out):
+    kept = rows.filter(pl.col("len") > 60).select("ts", "src_ip", "len").unique()
+    expected = kept.filter(pl.col("ts").to_physical() < promised(rows)).sort("ts", "src_ip", "len")
+    assert expected.height > 1000
+    assert numbered(read_committed(out / "in_order")).equals(numbered(expected))
+
+
+def test_late_rows_and_sessions_add_up(rows, out):
     """Less slack than disorder: some rows are late. Each row is in a result or in the late rows, once."""
-    link = Link("main", rate=20, hosts=30, band=3.2)
-    rows = packets(link, 7 * 60)
-    write(rows, tmp_path / "main", step=60)
-    (tmp_path / "query.sql").write_text(LATE_QUERY)
-    state = tmp_path / "out-state"
-    late = [
-        *command(tmp_path, "out", "1 second", reader="parquet"),
-        "--late-rows",
-        f"parquet:{tmp_path / 'late'}",
-    ]
-    rng = random.Random(3)
-    kills = 0
-    for _ in range(3):
-        after = max((int(p.name) for p in (state / "offsets").glob("[0-9]*")), default=-1)
-        moment = after_file(state / "offsets" / str(after + 1), seconds=rng.uniform(0.1, 1.2))
-        kills += run_until(late, moment)
-    assert kills >= 2
-    assert not run_until(late, lambda: False)
-    found, left = read_committed(tmp_path / "out"), read_committed(tmp_path / "late")
+    found, left = read_committed(out / "sessions"), read_committed(out / "late")
     assert left.height > 0
     assert left["rows"].sum() == left.height
     rows = rows.select("ts", "src_ip", "src_port", "len")
     assert left.select(rows.columns).is_unique().all()
     # What is neither late nor released is in sessions that are still open: they end after the last promise.
-    late_by = rows.join(left.select(rows.columns), on=rows.columns, how="anti", nulls_equal=True)
-    assert late_by.height == rows.height - left.height
-    promised = rows["ts"].to_physical().max() - 1_000_000
-    expected = sessions_of(late_by).filter(pl.col("window_end") <= promised)
-    compare(found.select(expected.columns).with_columns(pl.col("window_end").to_physical()), expected, "sessions")
+    in_time = rows.join(left.select(rows.columns), on=rows.columns, how="anti", nulls_equal=True)
+    assert in_time.height == rows.height - left.height
+    expected = sessions_of(in_time).filter(pl.col("window_end") <= promised(rows, 1_000_000))
+    compare(numbered(found).select(expected.columns), expected, "sessions")
 
 
 def sessions_of(rows):
@@ -121,29 +135,3 @@ def sessions_of(rows):
         },
         schema_overrides={"window_end": pl.Int64},
     )
-
-
-ROW_QUERY = "SELECT DISTINCT ts, src_ip, len FROM main WHERE len > 60 ORDER BY ts, src_ip, len"
-
-
-@pytest.mark.kills
-def test_killed_twice_each_row_comes_once_and_in_order(tmp_path):
-    link = Link("main", rate=30, hosts=20, band=3.2)
-    rows = packets(link, 6 * 60)
-    write(pl.concat([rows, rows[::3]]).sort(pl.int_range(pl.len()) % rows.height), tmp_path / "main", step=60)
-    (tmp_path / "query.sql").write_text(ROW_QUERY)
-    state = tmp_path / "out-state"
-    rng = random.Random(5)
-    kills = 0
-    for _ in range(2):
-        after = max((int(p.name) for p in (state / "offsets").glob("[0-9]*")), default=-1)
-        moment = after_file(state / "offsets" / str(after + 1), seconds=rng.uniform(0.1, 1.2))
-        kills += run_until(command(tmp_path, "out", reader="parquet"), moment)
-    assert kills == 2
-    assert not run_until(command(tmp_path, "out", reader="parquet"), lambda: False)
-    found = read_committed(tmp_path / "out")
-    kept = rows.filter(pl.col("len") > 60).select("ts", "src_ip", "len").unique()
-    promised = rows["ts"].to_physical().max() - 3_200_000
-    expected = kept.filter(pl.col("ts").to_physical() < promised).sort("ts", "src_ip", "len")
-    assert found.height > 3000
-    assert found.with_columns(pl.col("ts").to_physical()).equals(expected.with_columns(pl.col("ts").to_physical()))

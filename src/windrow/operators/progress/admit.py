@@ -25,7 +25,7 @@ ABOUT = "the marker is about {} of type {}, and it is of type {}"
 def marker_value(marker: str, kind: pl.DataType, dtype: pl.DataType) -> pl.Expr:
     """A column of markers as integers of a progressing attribute; NULL where one does not fit it.
 
-    A source declares its markers of the attribute's type; what is pushed can be of another one all the same.
+    A source declares markers of the attribute's type, but pushed rows can have another type.
     """
     column = pl.col(marker)
     if kind == pl.String:
@@ -40,13 +40,13 @@ def marker_value(marker: str, kind: pl.DataType, dtype: pl.DataType) -> pl.Expr:
 
 
 def _alike(kind: pl.DataType, dtype: pl.DataType) -> bool:
-    """Whether values of one type can stand for values of the other."""
+    """Whether values of one type can be read as values of the other."""
     integers = kind.is_integer() and dtype.is_integer()
     return kind in (dtype, pl.Null()) or integers or (isinstance(kind, pl.Datetime) and isinstance(dtype, pl.Datetime))
 
 
 def foreign(column: str, value: Any, dtype: pl.DataType) -> str:
-    """Why a marker is bad that has a value of another type in a column."""
+    """Why a marker with a value of another type is bad."""
     return ABOUT.format(column, pl.Series([value], strict=False).dtype, dtype)
 
 
@@ -75,17 +75,17 @@ class Admit(Stateless):
         self.dtype = dtype
         self.parse = parse
         self.marker = marker
-        self.needs = tuple(needs)  # further columns without which a row cannot take part
+        self.needs = tuple(needs)  # further columns that must not be NULL
         self.marker_by = tuple(marker_by)  # the columns whose values say which group a marker is about
         self.marker_types = tuple(marker_types)  # of these columns
         self.skew = skew  # how much older than a marker rows after it can be
         self.ahead = ahead
-        self.called = called  # what reasons call it: windows of rows progress on row numbers
+        self.called = called  # what the reasons of bad rows call it: windows over rows progress on row numbers
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         promises: list[Item] = []
         if self.marker is not None:
-            # Markers speak of what comes after them; after the whole batch is later still, so it is true as well.
+            # Markers are about what follows them, and what follows the whole batch comes later still.
             markers = batch.filter(pl.col(self.marker).is_not_null())
             promises = self._marked(markers) if markers.height else []
             batch = batch.filter(pl.col(self.marker).is_null()).drop(self.marker)
@@ -113,7 +113,7 @@ class Admit(Stateless):
         return [read.filter(~missing), Side("bad", bad.height, bad), *promises]
 
     def _marked(self, markers: Batch) -> list[Item]:
-        """What markers promise, and those that promise nothing: bad ones, and those that say less than one before."""
+        """The promises of markers, and a count of those that are bad or weaker than an earlier one."""
         assert self.marker is not None
         at = markers.select(marker_value(self.marker, markers.schema[self.marker], self.dtype)).to_series()
         fits = markers.select(within(pl.lit(at), self.dtype)).to_series()
@@ -135,9 +135,9 @@ class Admit(Stateless):
         named = [pl.col(c).is_not_null() for c in self.marker_by]
         for column, dtype in zip(self.marker_by, self.marker_types, strict=False):
             if not _alike(schema[column], dtype):
-                told = ABOUT.format(column, schema[column], dtype)
-                why = why.when(pl.col(column).is_not_null()).then(pl.lit(told))
-        if len(named) > 1:  # what it promises about whom is not clear
+                foreign_type = pl.lit(ABOUT.format(column, schema[column], dtype))
+                why = why.when(pl.col(column).is_not_null()).then(foreign_type)
+        if len(named) > 1:  # it is not clear which group it is about
             why = why.when(pl.any_horizontal(named) & ~pl.all_horizontal(named)).then(pl.lit(VAGUE))
         return why.otherwise(pl.lit(None, pl.String)).alias(REASON)  # type: ignore[no-any-return]
 
@@ -146,7 +146,7 @@ class Admit(Stateless):
         return pl.all_horizontal(pl.col(c).is_not_null() for c in self.marker_by) if self.marker_by else pl.lit(False)
 
     def _backwards(self) -> pl.Expr:
-        """Whether a marker says less than one before it in the batch, about its group or about everyone."""
+        """Whether a marker is weaker than an earlier one in the batch, about its group or about everyone."""
         before = pl.col(MARK).cum_max().shift(1)
         if not self.marker_by:
             return (pl.col(MARK) < before).fill_null(False)
@@ -156,14 +156,14 @@ class Admit(Stateless):
     def _promises(self, marks: Batch) -> list[Item]:
         """One promise for each group that markers name, and one for everyone, each with all that it sums up.
 
-        Groups come first: what is said about everyone may be later than what is said about them.
+        Groups come first: a promise about everyone may be later than the ones about them.
         """
         found: list[Item] = []
         if self.marker_by:
             groups = marks.filter(self._named()).group_by(*self.marker_by, maintain_order=True).agg(MARK)
-            found += [Punctuation(said[-1], tuple(group), tuple(said)) for *group, said in groups.rows()]
-        if said := marks.filter(~self._named())[MARK].to_list():
-            found.append(Punctuation(said[-1], None, tuple(said)))
+            found += [Punctuation(values[-1], tuple(group), tuple(values)) for *group, values in groups.rows()]
+        if values := marks.filter(~self._named())[MARK].to_list():
+            found.append(Punctuation(values[-1], None, tuple(values)))
         return found
 
     def _parsed(self) -> pl.Expr:
@@ -171,7 +171,7 @@ class Admit(Stateless):
 
 
 class Unmarked(Stateless):
-    """Leaves out the markers of a stream whose windows are over row numbers: what they promise says nothing there.
+    """Drops the markers of a stream whose windows are over row numbers: their promises mean nothing there.
 
     >>> rows, side = Unmarked("m").on_batch(0, pl.DataFrame({"t": [1, None], "m": [None, 5]}))
     >>> rows.rows(), side.kind, side.count

@@ -1,4 +1,4 @@
-"""Audit: counts the promises of a source that say less than what it had promised before, where its parts meet."""
+"""Audit: counts the promises of a source that are weaker than an earlier one, where the parts of the source meet."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from windrow.operators.progress.promised import Promised
 from windrow.progress import Punctuation
 from windrow.spec.batches import Batch
 
-GROUP, SAID = "group", "said"
+GROUP, VALUE = "group", "value"
 
 
 class Audit(Promised):
-    """Takes what the markers of all parts said since the last call: a group as text or NULL, and a value.
+    """Takes the markers of all parts since the last call: a group as text or NULL, and a value.
 
-    Among them there is no order, so each is held against what was promised before; inside a part Punctuate counts.
+    They have no order among them, so each is compared with the promises before; inside a part Punctuate counts.
 
     >>> audit = Audit()
     >>> audit.on_batch(0, marks_frame({None: [7, 9]})), audit.on_batch(0, marks_frame({None: [8, 9]}))[0].count
@@ -24,19 +24,19 @@ class Audit(Promised):
     """
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        said = [(None if g is None else group_of(g), tuple(v)) for g, v in _by_group(batch).rows()]
-        told = [Punctuation(values[-1], group, values) for group, values in said]
-        count = sum(self.promises.backwards(promise) for promise in told)
-        for promise in told:
+        marks = [(None if g is None else group_of(g), tuple(v)) for g, v in _by_group(batch).rows()]
+        promises = [Punctuation(values[-1], group, values) for group, values in marks]
+        count = sum(self.promises.backwards(promise) for promise in promises)
+        for promise in promises:
             self.give(promise)
         return [Side("ignored", count)] if count else []
 
 
 def marks_frame(marks: dict[str | None, list[int]]) -> Batch:
-    """What markers said, by group, as Audit takes it."""
+    """The values of markers, by group, as Audit takes them."""
     rows = [(group, value) for group, values in marks.items() for value in values]
-    return pl.DataFrame(rows, schema={GROUP: pl.String, SAID: pl.Int64}, orient="row")
+    return pl.DataFrame(rows, schema={GROUP: pl.String, VALUE: pl.Int64}, orient="row")
 
 
 def _by_group(batch: Batch) -> Batch:
-    return batch.sort(SAID).group_by(GROUP, maintain_order=True).agg(SAID)
+    return batch.sort(VALUE).group_by(GROUP, maintain_order=True).agg(VALUE)

@@ -1,4 +1,4 @@
-"""Everyone: only promises about all rows go on; those about single groups end where no group is theirs."""
+"""Everyone: passes promises about all rows and stops those about single groups, which mean nothing further on."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from windrow.spec.batches import Batch
 
 
 class Everyone(Stateless):
-    """Stands where a stream that promises by group meets an operator whose groups are others, or that has none.
+    """Stands where a stream with promises by group meets an operator with other groups, or with none.
 
-    ``counts``: whether such promises are somebody's word, and not a by-product, so that ignoring them is told.
+    ``counts``: whether such promises come from markers, and not as a by-product, so that ignoring them is counted.
 
     >>> Everyone(True).on_punctuation(0, Punctuation(5, ("a",)))[0].kind
     'ignored'

@@ -1,4 +1,4 @@
-"""Generate: promises by a rule, in one place, or as evidence from many parts of a stream and one judgement."""
+"""Generate: promises by a rule, in one place, or from the evidence of many parts of a stream and one judge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from windrow.spec.rules import Rule
 
 
 class Judge(Forwarding):
-    """Takes evidence and gives promises. All judges that get the same evidence give the same promises."""
+    """Turns evidence into promises. All judges that get the same evidence make the same promises."""
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
@@ -22,9 +22,9 @@ class Judge(Forwarding):
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         self.memory, value = self.rule.promise(self.memory, batch)
         found = [Punctuation(value)] if value is not None else []
-        told = [side for promise in found for side in ignored(self.promises, promise)] if self.rule.claims else []
+        sides = [side for promise in found for side in ignored(self.promises, promise)] if self.rule.claims else []
         news = [promise for promise in [*found, *self.rule.groups(self.memory)] if self.promises.give(promise)]
-        return [*told, *news]
+        return [*sides, *news]
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         return [promise] if self.promises.give(promise) else []
@@ -40,8 +40,8 @@ class Judge(Forwarding):
 
     def restore(self, state: State) -> None:
         self.memory = dict(state)
-        told = self.memory.pop("promised", None)
-        self.promises = Promises() if told is None else promises_of(told).get(0, Promises())
+        saved = self.memory.pop("promised", None)
+        self.promises = Promises() if saved is None else promises_of(saved).get(0, Promises())
         self._saved = dict(state)
 
     def state_bytes(self) -> int:
@@ -49,7 +49,7 @@ class Judge(Forwarding):
 
 
 class Witness(Punctuate):
-    """Tells what its part of a stream shows, and promises nothing: it does not see the other parts."""
+    """Reports what its part of a stream shows, and promises nothing: it does not see the other parts."""
 
     def __init__(self, rule: Rule) -> None:
         super().__init__(None)
@@ -61,7 +61,7 @@ class Witness(Punctuate):
 
 
 class Generate(Punctuate):
-    """Witness and judge of a stream that is seen whole.
+    """Witness and judge of a whole stream.
 
     >>> import polars as pl
     >>> from windrow.spec.rules import RowSlack
@@ -78,9 +78,9 @@ class Generate(Punctuate):
         return [*passed, *self.judge.on_batch(0, self.judge.rule.evidence(batch))] if batch.height else passed
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        """A promise from further up is as good as one of ours."""
-        told = ignored(self.judge.promises, promise)
-        return super().on_punctuation(port, promise) if self.judge.promises.give(promise) else list(told)
+        """A promise from upstream is as good as one of our own."""
+        counted = ignored(self.judge.promises, promise)
+        return super().on_punctuation(port, promise) if self.judge.promises.give(promise) else list(counted)
 
     def snapshot(self) -> State:
         return {**super().snapshot(), **{f"judge/{k}": v for k, v in self.judge.snapshot().items()}}

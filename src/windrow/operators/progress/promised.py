@@ -1,4 +1,4 @@
-"""Promised: what every operator does that remembers promises and no rows."""
+"""Promised: the base of operators that remember promises and no rows."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from windrow.spec.batches import Changes, State
 
 
 class Promised(Forwarding):
-    """What was promised so far, for everyone and by group, over restarts."""
+    """The promises so far, for everyone and by group; they survive restarts."""
 
     def __init__(self) -> None:
         self.promises = Promises()
-        self._told = False
+        self._changed = False
 
     def give(self, promise: Punctuation) -> bool:
-        """Take a promise; true if it says more than what was known."""
+        """Take a promise; true if it is stronger than what was known."""
         new = self.promises.give(promise)
-        self._told |= new
+        self._changed |= new
         return new
 
     def snapshot(self) -> State:
         return {"promises": promises_frame([(0, self.promises)])}
 
     def changes(self) -> Changes:
-        told, self._told = self._told, False
-        return dict(self.snapshot()) if told else {}
+        changed, self._changed = self._changed, False
+        return dict(self.snapshot()) if changed else {}
 
     def restore(self, state: State) -> None:
-        told = state.get("promises")
-        self.promises = promises_of(told).get(0, Promises()) if told is not None else Promises()
-        self._told = False
+        saved = state.get("promises")
+        self.promises = promises_of(saved).get(0, Promises()) if saved is not None else Promises()
+        self._changed = False
 
     def state_bytes(self) -> int:
         return 64 * len(self.promises.groups)

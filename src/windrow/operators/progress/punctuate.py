@@ -16,13 +16,13 @@ from windrow.spec.names import PROGRESS, SOURCE
 
 
 def ignored(held: Promises, promise: Punctuation) -> list[Side]:
-    """What is to be counted of a promise."""
+    """A count of the markers in a promise that are weaker than what is known."""
     count = held.backwards(promise)
     return [Side("ignored", count)] if count else []
 
 
-def said(promise: Punctuation, counted: int) -> list[Side]:
-    """What markers said and this part of the stream has nothing against: whoever sees all parts may have."""
+def unaudited(promise: Punctuation, counted: int) -> list[Side]:
+    """The markers that this part of the stream cannot count as ignored: who sees all parts may have to."""
     rest = promise.marks[counted:]
     about = None if promise.group is None else group_text(promise.group)
     return [Side("marks", 0, marks_frame({about: list(rest)}))] if rest else []
@@ -33,7 +33,7 @@ class Punctuate(Forwarding):
 
     ``distinct``: no two rows have the same value, so that the greatest itself is past, too. ``sourced``: each source
     partition (column ``@source``) promises for itself. Without slack it promises nothing until the stream ends; then
-    it says how far the stream came: windows that never end by themselves end there.
+    it says how far the stream came, which is where windows without an end of their own end.
 
     >>> Punctuate(3).on_batch(0, pl.DataFrame({"@t": [10, 7]}))[1]
     Punctuation(value=7, group=None)
@@ -57,9 +57,9 @@ class Punctuate(Forwarding):
         if not batch.height:
             return [batch]
         self.greatest = max(self.greatest, int(batch[PROGRESS].max()))  # type: ignore[arg-type]
-        return [batch, *self._told(batch)]
+        return [batch, *self._promises(batch)]
 
-    def _told(self, batch: Batch) -> Iterator[Punctuation]:
+    def _promises(self, batch: Batch) -> Iterator[Punctuation]:
         if self.slack is None:
             return
         tops = batch.group_by(SOURCE, maintain_order=True).agg(pl.col(PROGRESS).max()) if self.sourced else None
@@ -71,14 +71,15 @@ class Punctuate(Forwarding):
                 yield promise
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        """A promise from further up is as good as one of ours. One that says less than what is known is counted."""
-        told, before = ignored(self.promises, promise), self.promises.low
+        """A promise from upstream is as good as one of our own. A weaker one than known is counted."""
+        counted, before = ignored(self.promises, promise), self.promises.low
         if not self.promises.give(promise):
-            return list(told)
+            return list(counted)
         self._saved = False
         if promise.value == END and promise.group is None and self.greatest > START:
             return list(ended(before, self.greatest + self.distinct))
-        return [*told, *said(promise, told[0].count if told else 0), replace(promise, marks=())]
+        marks = unaudited(promise, counted[0].count if counted else 0)
+        return [*counted, *marks, replace(promise, marks=())]
 
     def snapshot(self) -> State:
         reached = pl.DataFrame({"value": [self.greatest]})
@@ -91,8 +92,8 @@ class Punctuate(Forwarding):
         return dict(self.snapshot())
 
     def restore(self, state: State) -> None:
-        told = state.get("promised")
-        self.promises = promises_of(told).get(0, Promises()) if told is not None else Promises()
+        saved = state.get("promised")
+        self.promises = promises_of(saved).get(0, Promises()) if saved is not None else Promises()
         self.greatest = int(state["reached"]["value"][0]) if "reached" in state else START
         self._saved = True
 

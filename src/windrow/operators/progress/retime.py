@@ -1,4 +1,4 @@
-"""Retime: another progressing attribute, an expression of the old one that never gives less for more."""
+"""Retime: another progressing attribute, a monotone expression of the old one."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Retime(OnlyNews, Stateless):
     def _value(self, at: Batch) -> int | None:
         try:
             value: int | None = at.select(self.at).item()
-        except ResultError:  # a promise is no row: where the expression has no value it says nothing
+        except ResultError:  # a promise is not a row: where the expression has no value it promises nothing
             return None
         return value
 
@@ -66,7 +66,7 @@ def transformed(
 ) -> Punctuation | None:
     """What a promise about an attribute says about a function of it; None if the function has no value there.
 
-    No value of the attribute is below the least that its type has: a promise that is says no less about that.
+    A promise below the least value of the type says the same as one of that value.
     """
     least, greatest = _limits(dtype)
 

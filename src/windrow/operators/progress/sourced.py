@@ -1,4 +1,4 @@
-"""Promises of single source partitions, such as those of a Kafka topic, and the rows they speak of."""
+"""Promises of single source partitions, such as those of a Kafka topic, and the rows they are about."""
 
 from __future__ import annotations
 

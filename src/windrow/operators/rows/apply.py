@@ -16,7 +16,7 @@ from windrow.spec.time import out_of_range, physical, within
 
 
 class Apply(OnlyNews, Stateless):
-    """A row for which the function fails is bad, with the reason; the others go on.
+    """A row for which the function fails is bad, with the reason; the others pass.
 
     ``progress``: the type of the input's progressing attribute where the new column takes its place; promises are
     then given to the function, too, which is monotone.
@@ -40,7 +40,7 @@ class Apply(OnlyNews, Stateless):
         values = self._tried(batch, 0, reasons).alias(self.column)
         if self.progress is not None:
             empty = values.is_null().arg_true().to_list()
-            reasons |= {row: f"{self.function.name} gave no progress value" for row in empty if row not in reasons}
+            reasons |= {row: f"{self.function.name} returned no progress value" for row in empty if row not in reasons}
             returns = self.function.returns
             fits = values.to_frame("t").select(within(physical(pl.col("t"), returns), returns).fill_null(False))
             far = (~fits.to_series()).arg_true().to_list()
@@ -55,10 +55,10 @@ class Apply(OnlyNews, Stateless):
         return [self._with(batch, values).filter(kept), Side("bad", len(reasons), bad)]
 
     def _tried(self, batch: Batch, first: int, reasons: dict[int, str]) -> pl.Series:
-        """The values; where a call fails, of each half by itself, down to the row that it fails for."""
+        """The values; where a call fails, each half is tried by itself, down to the row that fails."""
         try:
             return self.function.of(batch)
-        except Exception as error:  # a user's function, which may raise anything: the row says what
+        except Exception as error:  # a user's function may raise anything: the reason says what
             if batch.height == 1:
                 reasons[first] = f"{self.function.name} failed: {type(error).__name__}: {error}"
                 return pl.Series([None], dtype=self.function.returns)
@@ -82,7 +82,7 @@ class Apply(OnlyNews, Stateless):
     def _promised(self, at: Batch) -> int | None:
         try:
             value = self.function.of(at).alias("t").to_frame()
-        except Exception as error:  # a promise is no row that could be set aside
+        except Exception as error:  # a promise cannot be set aside like a row
             raise ResultError(
                 f"{self.function.name} failed for the promise {at.item()}: {type(error).__name__}: {error}. It is "
                 "monotone, so it must have a value for every value of the progressing attribute"

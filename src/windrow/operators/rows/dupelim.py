@@ -1,4 +1,4 @@
-"""DupElim: each row once, the first time it comes (SELECT DISTINCT). What has been seen is freed by promises."""
+"""DupElim: each distinct row once, when it first comes (SELECT DISTINCT). Promises free what has been seen."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SEEN = "@seen"
 
 
 class Unique(Stateless):
-    """Each row of a batch once, and how often it was there: what can be done before an exchange.
+    """Each distinct row of a batch once, with its count: what can be done before an exchange.
 
     >>> Unique(["x"]).on_batch(0, pl.DataFrame({"x": [1, 1, 2]}))[0].rows()
     [(1, 2), (2, 1)]

@@ -1,4 +1,4 @@
-"""Lift: the first step of user-defined aggregates, row by row, so that a row that fails can be told and set aside."""
+"""Lift: the first step of user-defined aggregates, row by row, so that a row that fails leaves by the side."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Lift(Stateless):
             return pl.Series(column, found, dtype=user.state)
         except (TypeError, pl.exceptions.PolarsError) as error:
             raise ResultError(
-                f"aggregate {user.name!r}: lift gave a state that is not {user.state}: {error}"
+                f"aggregate {user.name!r}: lift returned a state that is not {user.state}: {error}"
             ) from error
 
     def _place(self, batch: Batch, row: int) -> dict[str, Any]:

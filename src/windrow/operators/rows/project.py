@@ -11,7 +11,7 @@ from windrow.spec.batches import Batch
 
 
 class Project(Stateless):
-    """Promises pass as long as the expressions keep the progress column, which the planner sees to.
+    """Promises pass as long as the expressions keep the progress column; the planner ensures that.
 
     >>> Project([(pl.col("x") * 2).alias("y")]).on_batch(0, pl.DataFrame({"x": [1]}))[0].rows()
     [(2,)]

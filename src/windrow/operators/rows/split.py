@@ -1,4 +1,4 @@
-"""Split: each row takes one of two ways, by a predicate, and both meet again (Li 8.3, Figure 8-3)."""
+"""Split: each row goes through one of two branches, by a predicate, and both meet again (Li 8.3, Figure 8-3)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from windrow.spec.batches import Batch
 
 
 class Split(Stateless):
-    """``yes`` and ``no`` are chains of operators without state; only rows for which the predicate is not true take the
-    second, so that what is dear there is spared for the others. The two ways put rows out of order; nobody minds.
+    """``yes`` and ``no`` are chains of operators without state. Only rows for which the predicate is not true go to the
+    second, so that the others are spared what is expensive there. Rows may leave in another order than they came.
 
     >>> from windrow.operators import Select
     >>> either = Split(pl.col("x") > 9, [], [Select(pl.col("x") == 1)])
@@ -28,7 +28,7 @@ class Split(Stateless):
 
     def __init__(self, predicate: pl.Expr, yes: Sequence[Operator], no: Sequence[Operator]) -> None:
         self.predicate = predicate
-        self.ways = tuple(yes), tuple(no)
+        self.branches = tuple(yes), tuple(no)
         self.combined = Combined(2)
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
@@ -36,20 +36,22 @@ class Split(Stateless):
         if true.len() != batch.height:  # a constant
             true = pl.repeat(bool(true[0]), batch.height, eager=True)
         parts = batch.filter(true), batch.filter(~true)
-        return [x for way, part in zip(self.ways, parts, strict=True) if part.height for x in _through(way, part)]
+        return [
+            x for branch, part in zip(self.branches, parts, strict=True) if part.height for x in _through(branch, part)
+        ]
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         found: list[Item] = []
-        for number, way in enumerate(self.ways):
-            for item in _through(way, promise):
+        for number, branch in enumerate(self.branches):
+            for item in _through(branch, promise):
                 found += self.combined.give(number, item) if isinstance(item, Punctuation) else [item]
         return found
 
 
-def _through(way: Sequence[Operator], item: Item) -> list[Item]:
+def _through(branch: Sequence[Operator], item: Item) -> list[Item]:
     """What comes out of a chain of operators."""
     items = [item]
-    for operator in way:
+    for operator in branch:
         items = [x for i in items for x in _given(operator, i)]
     return items
 

@@ -61,7 +61,7 @@ class Chunks:
         return stack.pop()
 
     def replace(self, chunk: int, frame: Batch) -> None:
-        """Put a frame in the place of all that a chunk holds."""
+        """Replace everything in a chunk by one frame."""
         self._dirty.update(f"{chunk}.{level}" for level in range(len(self.stacks.pop(chunk, ()))))
         if frame.height:
             self.push(chunk, frame)
@@ -80,7 +80,7 @@ class Chunks:
         return min(self.stacks, default=None)
 
     def height(self) -> int:
-        """How many rows all frames have."""
+        """The number of rows in all frames."""
         return sum(frame.height for stack in self.stacks.values() for frame in stack)
 
     def snapshot(self) -> State:
@@ -88,7 +88,7 @@ class Chunks:
 
     def changes(self) -> Changes:
         current = dict(self._named())
-        # A frame that came and went since the last call was never stored: it is not worth a deletion.
+        # A frame that came and went since the last call was never stored: it needs no deletion.
         found: Changes = {name: current.get(name) for name in self._dirty if name in current or name in self._stored}
         self._dirty.clear()
         self._stored = set(current)

@@ -18,7 +18,7 @@ def matched(left: Frame, right: Frame, on: Sequence[str], how: Literal["inner", 
     """Each row of ``left``, in order, with the rows of ``right`` that have the same keys.
 
     No operator joins on keys without this. Polars compares a single key of a frame with one row by value, and NaN is
-    no value that equals itself; several keys it compares as groups. So a single float gets company.
+    no value that equals itself; several keys it compares as groups. So a constant joins a single float key.
 
     >>> nan = pl.DataFrame({"k": [float("nan")]})
     >>> nan.join(nan.with_columns(n=1), on="k", how="left")["n"].to_list()

@@ -7,7 +7,7 @@ order in which promises release them; a row is in the windows [first, last), and
 |---|---|
 | drop | is counted and left out |
 | error | stops the query |
-| side | left as a row at the gate, which counted it; nothing more is said of it |
+| side | left as a row at the gate, which counted it; here it is only left out |
 | revise | changes its released windows while they are kept, and is counted as late and as revised; then as drop |
 
 With consistent slack a late row counts in none of its windows; with generous slack in those that are still open.
@@ -28,7 +28,8 @@ from windrow.spec.batches import Batch
 from windrow.spec.names import PROGRESS, WINDOW_END, WINDOW_START
 from windrow.spec.options import Options
 from windrow.spec.time import Bounds
-from windrow.windows.tuples import UNBOUNDED, Bools, Ints, Numbered
+from windrow.windows.numbers import Numbered
+from windrow.windows.tuples import UNBOUNDED, Bools, Ints
 
 WINDOWS, LATE_BY, LATE_ROWS = "windows", "late_by", "rows"  # of a record: windows missed, how late, how many rows
 TIMES = "@times"  # how many equal rows a row stands for, where they were put together
@@ -45,6 +46,10 @@ class Spans:
     def late(self) -> Bools:
         """Which rows have a released window. A row in no window is never late."""
         return np.asarray((self.first < self.closed) & (self.first < self.last))
+
+    def first_open(self) -> Ints:
+        """The first window of each row that is not released; at least ``last`` where there is none."""
+        return np.maximum(self.first, self.closed)
 
     def of(self, chosen: Bools) -> Spans:
         """The same for some of the rows."""
@@ -126,15 +131,16 @@ class Lateness:
             "they stop the query: give the source more slack, or choose drop, side or revise"
         )
 
-    def records(self, rows: Batch, spans: Spans, late_by: Ints) -> Batch:
-        """A record of each late row, with all of its columns: what the gate puts out."""
+    def aside(self, rows: Batch, spans: Spans, late_by: Ints) -> Side:
+        """Late rows that leave by the side: a record of each, with all of its columns and how late it is."""
         starts, ends = self.window.bounds_array(spans.first)
-        return rows.with_columns(
+        records = rows.with_columns(
             *self.bounds.columns(starts, ends),
             pl.Series(WINDOWS, self.missed(spans), dtype=pl.Int64),
             pl.Series(LATE_BY, late_by, dtype=pl.Int64),
             pl.lit(1, pl.Int64).alias(LATE_ROWS),
         )
+        return Side("late", rows.height, records)
 
 
 def late_schema(columns: dict[str, pl.DataType], bound: pl.DataType) -> dict[str, pl.DataType]:

@@ -19,7 +19,7 @@ CLOSED, FROM = "@closed", "@from"
 
 @dataclass(frozen=True)
 class Named:
-    """The keys that promises about single groups name. ``counted``: whether those are told that name nobody."""
+    """The keys that promises about single groups name. ``counted``: whether those that name nobody are counted."""
 
     columns: tuple[tuple[str, pl.DataType], ...] = ()
     counted: bool = False
@@ -37,7 +37,7 @@ NOBODY = Named()
 class Levels:
     """A promise about a group is a tuple of values of the columns ``by``; without them there are no such promises.
 
-    They come by the thousand, so they are noted, and acted on together when the host has given all it has. What a
+    They come by the thousand, so they are noted and handled together when the host flushes. What a
     promise about everyone catches up with is forgotten; until then a group that is finished takes one row.
 
     >>> levels = Levels(Named((("k", pl.String()),)))
@@ -49,7 +49,7 @@ class Levels:
     def __init__(self, named: Named) -> None:
         self.by = dict(named.columns)
         self.counted = named.counted
-        self.told = Chunks(self._furthest)
+        self.ahead = Chunks(self._furthest)
         self.pending = Chunks(self._furthest)
 
     def _furthest(self, frame: Batch) -> Batch:
@@ -57,11 +57,11 @@ class Levels:
 
     def stores(self) -> dict[str, Chunks]:
         """What must survive a restart."""
-        return {"told/": self.told, "pending/": self.pending} if self.by else {}
+        return {"ahead/": self.ahead, "pending/": self.pending} if self.by else {}
 
     def __bool__(self) -> bool:
         """Whether any group is ahead of the others."""
-        return bool(self.told.stacks)
+        return bool(self.ahead.stacks)
 
     def note(self, promise: Punctuation) -> None:
         """A promise about a group, for the next ``news``."""
@@ -73,7 +73,7 @@ class Levels:
         self.pending.append(frame.with_columns(pl.lit(0, pl.Int64).alias(CHUNK)))
 
     def news(self, low: int) -> Batch | None:
-        """The groups that have come further since the last call: from where (everyone is at ``low``) to where."""
+        """The groups that have advanced since the last call: from where (everyone is at ``low``) to where."""
         frames = self.pending.below(1)
         if not frames:
             return None
@@ -82,21 +82,21 @@ class Levels:
         news = news.with_columns(self.of(news.select(*self.by), low).alias(FROM)).filter(pl.col(CLOSED) > pl.col(FROM))
         if not news.height:
             return None
-        self.told.append(news.select(*self.by, CLOSED).with_columns(pl.lit(0, pl.Int64).alias(CHUNK)))
+        self.ahead.append(news.select(*self.by, CLOSED).with_columns(pl.lit(0, pl.Int64).alias(CHUNK)))
         return news.select(*self.by, FROM, CLOSED).sort(*self.by)
 
     def of(self, frame: Batch, low: int) -> pl.Series:
         """The level of the group of each row, at least ``low``."""
-        known = self.told.below(1)
+        known = self.ahead.below(1)
         if not known:
             return pl.repeat(low, frame.height, dtype=pl.Int64, eager=True)
-        told = self._furthest(pl.concat(known))
+        ahead = self._furthest(pl.concat(known))
         named, by = frame.select(*self.by), list(self.by)
-        levels = matched(named, told, by, "left")[CLOSED]
+        levels = matched(named, ahead, by, "left")[CLOSED]
         return levels.fill_null(START).clip(lower_bound=low)
 
     def unmatched(self, news: Batch, held: Iterable[Batch]) -> list[Side]:
-        """What is told of promises about groups of which nothing is held."""
+        """A count of the promises about groups of which nothing is held."""
         if not self.counted:
             return []
         known = [frame.select(*self.by) for frame in held]
@@ -104,10 +104,10 @@ class Levels:
         return [Side("unmatched", nobody.height)] if nobody.height else []
 
     def forget(self, low: int) -> None:
-        """Everyone has come to ``low``."""
-        if self.told.stacks:
-            told = self._furthest(pl.concat(self.told.below(1)))
-            self.told.replace(0, told.filter(pl.col(CLOSED) > low))
+        """Forget the groups that a promise of ``low`` about everyone has caught up with."""
+        if self.ahead.stacks:
+            ahead = self._furthest(pl.concat(self.ahead.below(1)))
+            self.ahead.replace(0, ahead.filter(pl.col(CLOSED) > low))
 
     def promises(self, news: Batch) -> list[Punctuation]:
         """What was promised about each group of ``news``."""

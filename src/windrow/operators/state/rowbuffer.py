@@ -19,7 +19,7 @@ from windrow.spec.names import CHUNK, INPUT, PROGRESS, WID, N
 from windrow.windows import Sliding
 from windrow.windows.tuples import Ints
 
-BLOCK = 4_000_000  # rows x windows that are looked at at once
+BLOCK = 4_000_000  # rows x windows that are processed at once
 RECOUNT = 16  # rows are counted by group again when a 16th of them are new: counting costs each row a constant
 
 
@@ -55,11 +55,11 @@ class RowBuffer:
         return self.chunks.height()
 
     def row_bytes(self) -> float:
-        """What a row takes, measured."""
+        """Bytes per row, measured."""
         return self.chunks.state_bytes() / max(1, self.height)
 
     def keep(self, wanted: pl.Series) -> None:
-        """Forget the rows of ``rows()`` that are not wanted."""
+        """Keep only the wanted rows of ``rows()``."""
         mask = wanted.to_numpy()
         if mask.all():
             return
@@ -72,7 +72,7 @@ class RowBuffer:
     def states(self, first: int, last: int) -> Iterator[Batch]:
         """The state of each window with an id in [first, last) and each group, from its rows, some windows at a time.
 
-        Each row is looked at once for each of its windows (Li 6.3: lazy aggregation).
+        Each row is visited once for each of its windows (Li 6.3: lazy aggregation).
         """
         rows = self.between(
             (first + 1) * self.window.slide - self.window.range, END if last == END else last * self.window.slide
@@ -109,11 +109,11 @@ class RowBuffer:
         self.chunks.free_below(clipped(needed - self.window.origin) // self.width)
 
     def waiting(self, closed: int) -> list[int]:
-        """The windows whose release lets a row out or a slice go, the next of each."""
+        """The next windows whose release emits a row or frees a slice."""
         return [wid for wid in (self.freeing(), self.next(closed)) if wid is not None]
 
     def freeing(self) -> int | None:
-        """The last window whose release lets the oldest slice go."""
+        """The last window whose release frees the oldest slice."""
         first = self.chunks.first()
         if first is None:
             return None
@@ -137,7 +137,7 @@ def volumes(rows: Batch, by: Sequence[str]) -> Batch:
 
 
 def split(frame: Batch, groups: Batch, by: Sequence[str]) -> tuple[Batch, Batch]:
-    """The rows of some groups, and all others. Without keys all rows are of the same group."""
+    """The rows of some groups, and all others. Without keys all rows belong to one group."""
     if not by or not groups.height:
         return (frame, frame.clear()) if groups.height else (frame.clear(), frame)
     inside = matched(frame, groups, by, "semi")
@@ -147,7 +147,7 @@ def split(frame: Batch, groups: Batch, by: Sequence[str]) -> tuple[Batch, Batch]
 
 
 def among(frame: Batch, groups: Batch, by: Sequence[str]) -> pl.Series:
-    """Which rows of a frame are of some groups."""
+    """Which rows of a frame belong to some groups."""
     if not by:
         return pl.repeat(groups.height > 0, frame.height, dtype=pl.Boolean, eager=True)
     rows = frame.select(by).with_row_index(N)
@@ -157,7 +157,7 @@ def among(frame: Batch, groups: Batch, by: Sequence[str]) -> pl.Series:
 
 
 def partial_bytes(chunks: Chunks, aggregates: Partials, groups: Batch) -> float:
-    """What a partial takes: measured, or before there are any, what those of no rows take with the keys of a few."""
+    """Bytes per partial: measured, or before there are any, those of empty partials with the keys of a few groups."""
     if chunks.stacks:
         return chunks.state_bytes() / max(1, chunks.height())
     few = aggregates.empty(groups.head(64).with_columns(pl.lit(0, pl.Int64).alias(WID)))

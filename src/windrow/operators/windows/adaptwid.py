@@ -1,4 +1,4 @@
-"""AdaptWID: each group by the cheaper of two ways, rows in a buffer or partials of open windows (Li 6.3)."""
+"""AdaptWID: each group in the cheaper of two forms, rows in a buffer or partials of open windows (Li 6.3)."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from windrow.windows import Sliding
 EAGER = "@eager"  # of a partial: whether new rows of its group are aggregated at once; if not, it is in transition
 LOW = "@low"  # the low watermark when the first row of a window came
 BACK = 0.8  # a group is lazy again only this far below the volume at which it became eager, so that none oscillates
-WAIT = 3  # rows wait to be looked at until they take one part in so many of all that is held
+WAIT = 3  # rows wait to be examined until they take this fraction (1/WAIT) of all that is held
 MANY = 1 << 32  # rows that a partial counts as where groups are counted, so that a group that is eager is dense
-LOOKS = 4  # how many times per RANGE eager groups are looked at: partials that stay for too long are gone after RANGE
+LOOKS = 4  # how many times per RANGE eager groups are examined: partials that stay too long are gone after RANGE
 WED, UNCOUNTED, LOOKED, ROW_BYTES = "wed", "uncounted", "looked", "row_bytes"
 
 
@@ -54,7 +54,7 @@ class AdaptWid(Wid):
 
     # -- rows ----------------------------------------------------------------------------------------------------
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        """Rows wait in the buffer, whatever their groups, and are looked at with many others: so a row costs least."""
+        """Rows wait in the buffer, whatever their groups, and are examined many at a time: that costs least per row."""
         kept, side = self.on_time(batch)
         if kept.height:
             self.watch.note(self.marks, kept)
@@ -211,7 +211,7 @@ class AdaptWid(Wid):
         return self._combined(pl.concat(partials), [WID, *self.keys])
 
     def _completed(self, before: int) -> None:
-        """What the last window that is complete tells of the stream."""
+        """What the last complete window shows about the stream."""
         self.watch.turn(self.marks, self.window.end(self.closed - 1))
         frames = self.starts.below(-(-self.closed // self.width))
         if frames:

@@ -27,7 +27,7 @@ BEYOND = 1 << 64  # behind every chunk
 
 
 def nth(window: SlideByTuple) -> Fold:
-    """A state column beside the aggregates': whether one of the rows is an n-th one by arrival."""
+    """An extra state column: whether one of the rows is an n-th one by arrival."""
     return Fold(NTH, (pl.col(ROW_NUM) % window.slide == 0).any().cast(pl.Int64), "max")
 
 
@@ -52,11 +52,11 @@ class ByTupleAggregate(WindowOperator[SlideByTuple]):
 
     @abstractmethod
     def keep(self, batch: Batch) -> None:
-        """Take partials of open windows. Under GENEROUS some are before the promise."""
+        """Take partials of open windows. With generous slack some are before the promise."""
 
     @abstractmethod
     def windows_between(self, before: int, limit: int) -> list[Batch]:
-        """The results of the windows that end in [before, limit), and what is only of use to them forgotten."""
+        """The results of the windows that end in [before, limit); what only they needed is freed."""
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         numbers = self.window.numbers_array(batch[PROGRESS].to_numpy())

@@ -27,7 +27,7 @@ class Early:
         self.marks = marks
 
     def note(self, kept: Batch) -> None:
-        """Take notice of partials."""
+        """Note partials."""
         self.marks[GREATEST] = max(self.marks[GREATEST], int(kept[PANE].max()))  # type: ignore[arg-type]
 
     def due(self, closed: int) -> int | None:

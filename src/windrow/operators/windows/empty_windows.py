@@ -33,7 +33,7 @@ class EmptyWindows:
         return frame.group_by(self.keys).agg(least) if self.keys else frame.select(least)
 
     def note(self, kept: Batch) -> None:
-        """Take notice of the groups of some partials."""
+        """Note the groups of some partials."""
         firsts = kept.select(*self.keys, (pl.col(PANE) // self.grid.step).alias(FIRST))
         self.store.append(self._first_of(firsts).with_columns(pl.lit(0, pl.Int64).alias(CHUNK)))
 

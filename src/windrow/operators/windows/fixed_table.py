@@ -25,19 +25,19 @@ from windrow.windows import Sliding
 from windrow.windows.tuples import Ints
 
 TABLE, MARKS = "table", "marks"
-MEMORY = 4 << 20  # bytes of the table, where nobody says: it stays in the cache of a core
+MEMORY = 4 << 20  # bytes of the table by default: it fits in the cache of a core
 WORD = 8
 FEW = 1024  # texts that may be numbered however small the table is
 SIGN = np.int64(-(1 << 63))
 
 
 def refusal(aggregates: Partials, keys: Mapping[str, pl.DataType]) -> str:
-    """Why a table cannot hold these groups or aggregates; nothing if it can."""
+    """Why a table cannot hold these groups or aggregates; empty if it can."""
     for aggregate in aggregates.aggregates:
         if any(_ops(part) is None for part in aggregate.parts()):
             return (
-                f"the state of {aggregate.function!r} is not numbers that are merged by adding, least or greatest, "
-                "which is all a table of fixed size can hold: use 'paned'"
+                f"the state of {aggregate.function!r} is not numbers that are added or compared, which is all that "
+                "a table of fixed size can hold: use 'paned'"
             )
     for key, dtype in keys.items():
         if not encodable(dtype):
@@ -52,7 +52,7 @@ def slots_for(memory: int, keys: int, aggregates: Partials) -> int:
 
 
 class FixedTable:
-    """Stands in front of Paned where else Panes would: rows in, partials of panes and groups out, when they leave the
+    """Stands in front of Paned instead of Panes: rows in, partials of panes and groups out, when they leave the
     table. A group can have several partials of a pane, which Paned merges.
 
     ``slots``: entries of the table. ``drains``: ``on_flush`` empties it, as a task must that remembers nothing.
@@ -105,7 +105,7 @@ class FixedTable:
 
     def _check_order(self, panes: Ints) -> None:
         if self.flush.ordered and ((panes[1:] < panes[:-1]).any() or panes[0] < self.entries.now):
-            raise ResultError("a table that keeps the order got a row of a pane before the last: it needs ordered rows")
+            raise ResultError("a table that keeps the order got a row of an earlier pane: it needs rows in order")
 
     def _rows(self, panes: Ints, frame: Batch) -> Ints:
         """The words of some partials."""
@@ -118,7 +118,7 @@ class FixedTable:
         return rows
 
     def _partials(self, rows: Ints) -> list[Item]:
-        """Words as Panes has them."""
+        """Partials as Panes emits them, from words."""
         return [self._frame(rows)] if len(rows) else []
 
     def _frame(self, rows: Ints) -> Batch:
@@ -137,7 +137,7 @@ class FixedTable:
         return [*self._partials(left), *self._news()]
 
     def _news(self) -> list[Item]:
-        """What was promised, as far as it is true with what is still in the table."""
+        """The promise so far, as far as it holds with what is still in the table."""
         if self.passed_on == self.promised:
             return []
         oldest = self.entries.oldest()
@@ -201,8 +201,8 @@ class FixedTable:
         marks = state[MARKS].row(0, named=True)
         if marks["slots"] != self.slots:
             raise CheckpointError(
-                f"this snapshot is of a table of {marks['slots']:,} entries, and here it has {self.slots:,}: give "
-                "the memory that it had"
+                f"this snapshot is of a table of {marks['slots']:,} entries, but this one has {self.slots:,}: "
+                "use the same memory as before"
             )
         self.promised, self.passed_on = marks["promised"], marks["passed_on"]
         frame = state.get(TABLE, pl.DataFrame(schema={SLOT: pl.Int64, PANE: pl.Int64}))

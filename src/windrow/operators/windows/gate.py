@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from windrow.operators.operator import Item, Side
+from windrow.operators.operator import Item
 from windrow.operators.progress.promised import Promised
 from windrow.operators.progress.sourced import promised, promised_by_source
 from windrow.operators.state.late import Lateness, Spans
@@ -15,7 +15,8 @@ from windrow.spec.batches import Batch
 from windrow.spec.names import PROGRESS, ROW
 from windrow.spec.options import Options
 from windrow.spec.time import Bounds
-from windrow.windows.tuples import Ints, Numbered
+from windrow.windows.numbers import Numbered
+from windrow.windows.tuples import Ints
 
 
 class Gate(Promised):
@@ -39,8 +40,8 @@ class Gate(Promised):
             return [batch.drop(ROW)]
         going_on = ~late | self.lateness.open_for(spans)
         rows = batch.filter(pl.Series(late)).select(ROW).unnest(ROW)
-        records = self.lateness.records(rows, spans.of(late), (promise - at)[late])
-        return [batch.filter(pl.Series(going_on)).drop(ROW), Side("late", rows.height, records)]
+        side = self.lateness.aside(rows, spans.of(late), (promise - at)[late])
+        return [batch.filter(pl.Series(going_on)).drop(ROW), side]
 
     def _promised(self, batch: Batch) -> Ints:
         """What is promised for each row: about everyone, its group or its source partition."""

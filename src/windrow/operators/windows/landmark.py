@@ -1,4 +1,4 @@
-"""Landmark windows (RANGE ALL): a running total per group, put out whenever progress passes the end of a slide."""
+"""Landmark windows (RANGE ALL): a running total per group, emitted whenever progress passes the end of a slide."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GREATEST = "greatest"
 
 class Running(WindowOperator[Landmark]):
     """Expects partials of Panes over tumbling windows of SLIDE. Every group has a result in every window from its
-    first row on, so there is one total per group, for ever; slices that are still open are kept apart.
+    first row on, so there is one permanent total per group; slices that are still open are kept apart.
 
     A finite stream ends with the window of the last row that was read.
     """
@@ -45,7 +45,7 @@ class Running(WindowOperator[Landmark]):
         spans = Spans(pane, np.full(len(pane), UNBOUNDED), closed)
         kept, side = self.lateness.sift(batch, spans)
         if self.options.generous and spans.late().any():  # late rows count from the first open window on
-            kept = self._combined(batch.with_columns(pl.Series(PANE, np.maximum(pane, closed))), (PANE, *self.keys))
+            kept = self._combined(batch.with_columns(pl.Series(PANE, spans.first_open())), (PANE, *self.keys))
         if kept.height:
             self.marks[GREATEST] = max(self.marks[GREATEST], int(kept[PANE].max()))  # type: ignore[arg-type]
             self.chunks.append(kept.with_columns(pl.col(PANE).alias(CHUNK)))
@@ -62,14 +62,6 @@ class Running(WindowOperator[Landmark]):
             self._settle(pl.concat(fresh))
             self.chunks.free_below(last)
         return items
-
-    def promised_end(self, closed: int) -> int:
-        return self.bounds.value(min(END, self.window.end(closed)))
-
-    def promised_so_far(self) -> int:
-        if self.closed in (START, END):
-            return self.closed
-        return self.bounds.value(self.window.end(self.closed - 1))
 
     def release_groups(self, news: Batch) -> list[Item]:
         """Their slices up to the promise are settled, whatever the others do."""
@@ -95,7 +87,7 @@ class Running(WindowOperator[Landmark]):
     def _windows(
         self, settled: list[Batch], fresh: list[Batch], first: int, last: int, news: Batch | None = None
     ) -> list[Batch]:
-        """The windows [first, last) of all groups, but for those that are out; of groups in ``news``, what is new."""
+        """The windows [first, last) of all groups, except those released; of groups in ``news``, what is new."""
         if not fresh and not settled:
             return []
         settled = [f.with_columns(pl.lit(clipped(START)).alias(PANE)) for f in settled]
@@ -131,7 +123,7 @@ class Running(WindowOperator[Landmark]):
         return self.lowered(names.hstack(states) if self.keys else states, *self.window.bounds_array(wid))
 
     def next_promise(self) -> int | None:
-        """The end of the next window, as soon as there is anything."""
+        """The end of the next window, once there are any rows."""
         if self.totals.first() is None and self.chunks.first() is None:
             return None
         first = self.chunks.first()

@@ -1,4 +1,4 @@
-"""Session windows: a key's rows with less than the gap between them, put out when the gap has passed."""
+"""Session windows: a key's rows with less than the gap between them, emitted when the gap has passed."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Sessions(WindowOperator[Session]):
         return settled.with_columns(pl.col(PROGRESS).alias(FIRST)) if settled.height else None
 
     def _joined(self, runs: Batch) -> Batch:
-        """Runs less than the gap apart as one."""
+        """Join runs that are less than the gap apart."""
         runs = numbered(runs, self.keys).sort("@group", FIRST)
         group, first, last = (runs[c].to_numpy() for c in ("@group", FIRST, PROGRESS))
         new = np.ones(len(first), bool)

@@ -109,7 +109,7 @@ class SharedPanes:
         return items
 
     def _out(self, query: Query, items: Sequence[Item]) -> list[Item]:
-        """What a query puts out, but for its promises: nothing follows that could use them."""
+        """The output of a query without its promises: nothing behind it could use them."""
         frames = [x for i in items if isinstance(i, pl.DataFrame) for x in self._named(query, i)]
         return [*frames, *(i for i in items if isinstance(i, Side))]
 

@@ -8,26 +8,20 @@ in order, whatever order it came in, and merged once forward and once, when its 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
 
-from windrow.aggregates.objects import ObjectPart
-from windrow.aggregates.parts import Array, NumberPart
 from windrow.aggregates.user import locating
 from windrow.operators.kernels.ranges import concatenated, windows_of
 from windrow.operators.kernels.segments import (
-    Scanned,
     lasts,
     pairs,
     picked,
-    scan,
     scan_back,
-    segments,
 )
 from windrow.operators.state.chunks import CHUNKS_PER_WINDOW, Chunks
 from windrow.operators.state.keyed import matched
+from windrow.operators.windows.block_scan import LAST, BlockScan, Rows
 from windrow.operators.windows.by_tuple import (
     BEYOND,
     GROUP,
@@ -42,32 +36,9 @@ from windrow.progress import END, START
 from windrow.spec.batches import Batch
 from windrow.spec.names import PROGRESS
 from windrow.windows import SlideByTuple
-from windrow.windows.tuples import Ints
 
-LAST = "@last"  # the last progress value of the group in the block
 KIND = "@kind"
 SHELF = 256  # suffixes in a chunk at least: smaller ones cost more than they free
-
-
-@dataclass
-class Rows:
-    """What a promise works on, sorted by group and time: what is left of the block before, and entries behind it.
-
-    ``front`` rows hold, at the progress value of an entry that windows have passed, the merge of all entries behind it
-    in its block. The others are entries; ``at`` is where each row is among them, and ``segment`` their group and block.
-    """
-
-    frame: Batch
-    group: Ints
-    part: Ints
-    times: Ints
-    blocks: Ints
-    front: Array
-    at: Ints
-    segment: Ints
-    raw: list[list[Array]]
-    prefix: list[list[Array]]
-    suffix: list[list[Array]]
 
 
 class SlidByTuple(ByTupleAggregate):
@@ -81,19 +52,15 @@ class SlidByTuple(ByTupleAggregate):
 
     def __init__(self, windowing: Windowing[SlideByTuple]) -> None:
         super().__init__(windowing)
+        self.scan = BlockScan(self.window.range, self.keys, self.aggregates, self.place)
         self.width = max(1, self.window.range // CHUNKS_PER_WINDOW)
         combine = self.chunks.combine
         live = lambda frame: combine(frame.filter(pl.col(PROGRESS) >= self.closed)).sort(PROGRESS)  # noqa: E731
         self.chunks = self.stores[""] = Chunks(live)
         self.block = self.stores["block/"] = Chunks(lambda frame: frame)
         self.suffix = self.stores["suffix/"] = Chunks(lambda frame: frame)
-        self.back = self.stores["back/"] = Chunks(self._newest)
-        self.front = self.stores["front/"] = Chunks(self._newest)
-        self.scanned: list[Scanned] = [p for p in self.aggregates.parts if isinstance(p, (NumberPart, ObjectPart))]
-        self.lists = [p for p in self.aggregates.parts if not isinstance(p, (NumberPart, ObjectPart))]
-        self.blank = [
-            pl.lit([], t).alias(c) for p in self.lists for c, t in zip(p.columns, p.dtypes, strict=True)
-        ]  # the running merges of lists are never needed: windows put the lists of their entries together
+        self.back = self.stores["back/"] = Chunks(self.scan.newest)
+        self.front = self.stores["front/"] = Chunks(self.scan.newest)
 
     def keep(self, batch: Batch) -> None:
         batch = batch.sort(PROGRESS)
@@ -153,35 +120,19 @@ class SlidByTuple(ByTupleAggregate):
         if complete and self.options.generous and entries:  # late ones may be at the instants of others
             entries = [self._combined(pl.concat(entries), (PROGRESS, *self.keys))]
         elif entries and not complete:
-            entries = [self._near(self._newest(pl.concat(entries)), fresh)]
+            entries = [self._near(self.scan.newest(pl.concat(entries)), fresh)]
         entries += [fresh] if fresh is not None else []
         frames = [pl.concat(entries).with_columns(pl.col(PROGRESS).alias(LAST))] if entries else []
         if front := self.front.below(BEYOND):
-            frames.append(self._near(self._newest(pl.concat(front)), fresh))
+            frames.append(self._near(self.scan.newest(pl.concat(front)), fresh))
         frames += [passed] if passed is not None else []
-        return self._scanned(self.numbered(pl.concat(frames)), now, complete) if frames else None
+        return self.scan.scanned(self.numbered(pl.concat(frames)), now, complete) if frames else None
 
     def _near(self, merges: Batch, fresh: Batch | None) -> Batch:
         """Those of the parts in which windows end."""
         if not self.parts or fresh is None:
             return merges
         return matched(merges, fresh, self.parts, "semi")
-
-    def _scanned(self, frame: Batch, now: int, complete: bool = False) -> Rows:
-        group, part = (frame[c].to_numpy().astype(np.int64) for c in (GROUP, PART))
-        times = frame[PROGRESS].to_numpy()
-        blocks = times // self.window.range
-        front = blocks < now
-        at = np.where(front, -1, np.cumsum(~front) - 1)
-        segment = segments(group[~front], blocks[~front])
-        raw = [part.arrays(frame) for part in self.scanned]
-        entries = [[state[~front] for state in each] for each in raw]
-        with locating(lambda at: self.place(frame.filter(~front).select(self.keys).row(at["@row"], named=True))):
-            prefix = [scan(p, s, segment) for p, s in zip(self.scanned, entries, strict=True)]
-            suffix = entries  # nobody looks at the suffixes of a block that is not complete
-            if complete:
-                suffix = [scan_back(p, s, segment) for p, s in zip(self.scanned, entries, strict=True)]
-        return Rows(frame, group, part, times, blocks, front, at, segment, raw, prefix, suffix)
 
     # -- results -------------------------------------------------------------------------------------------------
     def _windows(self, rows: Rows, fresh: Batch, before: int, now: int) -> list[Batch] | None:
@@ -203,17 +154,17 @@ class SlidByTuple(ByTupleAggregate):
         names = rows.frame.select(self.keys)[low] if self.keys else pl.DataFrame()
         columns: dict[str, pl.Series] = {}
         with locating(lambda at: self.place(names.row(at["@row"], named=True) if self.keys else {})):
-            for part, raw, prefix, suffix in zip(self.scanned, rows.raw, rows.prefix, rows.suffix, strict=True):
+            for part, raw, prefix, suffix in zip(self.scan.merged, rows.raw, rows.prefix, rows.suffix, strict=True):
                 whole = [np.concatenate([a, b]) for a, b in zip(raw, suffix, strict=True)]
                 merged = pairs(part, picked(part, whole, left), picked(part, prefix, right))
                 columns |= {s.name: s for s in part.series(merged)}
-        if self.lists:
+        if self.scan.lists:
             columns |= self._listed(rows, fresh, ids)
         return self.results(names, pl.DataFrame([columns[c] for c in self.aggregates.columns]), ends)
 
     def _listed(self, rows: Rows, fresh: Batch, ids: Batch) -> dict[str, pl.Series]:
         """The lists of each window put together from all its entries: a window is as large as that anyway."""
-        order = [PROGRESS, *self.keys, *(c for part in self.lists for c in part.columns)]
+        order = [PROGRESS, *self.keys, *(c for part in self.scan.lists for c in part.columns)]
         entries = pl.concat([f.select(order) for f in (*self.suffix.below(BEYOND), *self.block.below(BEYOND), fresh)])
         groups = rows.frame.select(*self.keys, GROUP, PART).unique()
         entries = matched(entries, groups, self.keys, "inner") if self.keys else entries.join(groups, how="cross")
@@ -222,7 +173,7 @@ class SlidByTuple(ByTupleAggregate):
         times = entries[PROGRESS].to_numpy()
         last = placed(ids, part, shifted(times, self.window.range))
         _, low, high = windows_of(group, placed(ids, part, times), last)
-        return {s.name: s for part_ in self.lists for s in concatenated(part_, entries, low, high)}
+        return {s.name: s for part_ in self.scan.lists for s in concatenated(part_, entries, low, high)}
 
     # -- what is kept --------------------------------------------------------------------------------------------
     def _turn(self, rows: Rows | None, fresh: Batch | None, passed: Batch | None, before: int, limit: int) -> None:
@@ -235,13 +186,13 @@ class SlidByTuple(ByTupleAggregate):
             for store in (self.block, self.back, self.front, self.suffix):
                 store.free_below(BEYOND)
         if crossed and rows is not None:
-            entries, totals = self._completed(rows, block - 1)
+            entries, totals = self.scan.completed(rows, block - 1)
             self._put(self.front, totals, block)
             before_needed = int(np.searchsorted(entries[PROGRESS].to_numpy(), max(needed, START)))
             passed = entries[:before_needed]
             self._shelve(entries[before_needed:])
         if passed is not None and passed.height:
-            self._put(self.front, self._without_lists(self._newest(passed)), block)
+            self._put(self.front, self.scan.without_lists(self.scan.newest(passed)), block)
         self.suffix.free_below(needed // self.width)
         if fresh is None or rows is None:
             return
@@ -250,7 +201,7 @@ class SlidByTuple(ByTupleAggregate):
         self._put(self.block, fresh, block)
         ends = lasts(rows.group)
         news = (rows.blocks[ends] == block) & (rows.times[ends] >= before)
-        self._put(self.back, self._states(rows, ends[news], rows.prefix), block)
+        self._put(self.back, self.scan.states(rows, ends[news], rows.prefix), block)
 
     def _put(self, store: Chunks, frame: Batch, block: int) -> None:
         if frame.height:
@@ -267,48 +218,17 @@ class SlidByTuple(ByTupleAggregate):
             self.suffix.push(int(last), entries[np.arange(begin, end)])
             begin = end
 
-    def _newest(self, frame: Batch) -> Batch:
-        """The last of each group, in the order in which they were put there."""
-        return frame.unique(self.keys, keep="last", maintain_order=True) if self.keys else frame.tail(1)
-
-    def _states(self, rows: Rows, at: Ints, state: list[list[Array]]) -> Batch:
-        """Keys and progress values of some rows, with other states; entries' lists left out."""
-        places = rows.at[at]
-        columns = [s for p, v in zip(self.scanned, state, strict=True) for s in p.series(picked(p, v, places))]
-        frame = self._without_lists(rows.frame.select(PROGRESS, *self.keys)[at].hstack(columns))
-        return frame.select(PROGRESS, *self.keys, *self.aggregates.columns)
-
-    def _without_lists(self, frame: Batch) -> Batch:
-        return frame.with_columns(self.blank) if self.blank else frame
-
-    def _completed(self, rows: Rows, block: int) -> tuple[Batch, Batch]:
-        """The entries of a complete block, each with the merge of those behind it, by time; and the merge of all."""
-        at = np.flatnonzero(~rows.front & (rows.blocks == block))
-        segment = rows.segment[rows.at[at]]
-        ends = np.append(lasts(segment), 0)
-        final = ends[np.searchsorted(ends[:-1], np.arange(len(at)))] if len(at) else at  # the last of its segment
-        last = pl.Series(LAST, rows.times[at][final], dtype=pl.Int64)
-        behind = np.where(final > np.arange(len(at)), rows.at[at] + 1, -1)
-        columns = [last]
-        for part, suffix in zip(self.scanned, rows.suffix, strict=True):
-            columns += part.series(picked(part, suffix, behind))
-        kept = rows.frame.select(PROGRESS, *self.keys, *(c for p in self.lists for c in p.columns))[at]
-        order = [PROGRESS, *self.keys, *self.aggregates.columns, LAST]
-        totals = self._states(rows, at[ends[:-1]], rows.prefix).with_columns(pl.col(PROGRESS).alias(LAST))
-        totals = totals.with_columns(pl.lit(START, pl.Int64).alias(PROGRESS)).select(order)
-        return kept.hstack(columns).select(order).sort(PROGRESS), totals
-
     # -- late entries --------------------------------------------------------------------------------------------
     def _enter(self, late: Batch) -> None:
-        """Late entries into what is final: GENEROUS wants them in the windows that are still open."""
+        """Add late entries to what is final: with generous slack they count in the windows that are still open."""
         block = self.closed // self.window.range
         current = late.filter(pl.col(PROGRESS) // self.window.range == block)
         if current.height:
             self._put(self.block, current, block)
-            older = [self._newest(pl.concat(held))] if (held := self.back.below(BEYOND)) else []
-            frame = self.numbered(pl.concat([*older, self._without_lists(current)]))
-            rows = self._scanned(frame.with_columns(pl.lit(START).alias(LAST)), block)
-            self._put(self.back, self._states(rows, lasts(rows.group), rows.prefix), block)
+            older = [self.scan.newest(pl.concat(held))] if (held := self.back.below(BEYOND)) else []
+            frame = self.numbered(pl.concat([*older, self.scan.without_lists(current)]))
+            rows = self.scan.scanned(frame.with_columns(pl.lit(START).alias(LAST)), block)
+            self._put(self.back, self.scan.states(rows, lasts(rows.group), rows.prefix), block)
         older_late = late.filter(pl.col(PROGRESS) // self.window.range == block - 1)
         if older_late.height:
             self._enter_front(older_late, block)
@@ -320,11 +240,11 @@ class SlidByTuple(ByTupleAggregate):
         frames = [late.with_columns(pl.col(PROGRESS).alias(LAST), pl.lit(2).alias(KIND))]
         frames += [f.filter(kept).with_columns(pl.lit(1).alias(KIND)) for f in self.suffix.below(BEYOND)]
         if held := self.front.below(BEYOND):
-            frames.append(self._newest(pl.concat(held)).with_columns(pl.lit(0).alias(KIND)))
+            frames.append(self.scan.newest(pl.concat(held)).with_columns(pl.lit(0).alias(KIND)))
         frame = self.numbered(pl.concat([f.select(order) for f in frames]))
         known, late = frame.filter(pl.col(KIND) < 2), frame.filter(pl.col(KIND) == 2)
         unknown = matched(late.unique(GROUP, keep="first"), known, [GROUP], "anti")
-        unknown = unknown.with_columns(pl.lit(START).alias(PROGRESS), pl.lit(0).alias(KIND), *self.blank)
+        unknown = unknown.with_columns(pl.lit(START).alias(PROGRESS), pl.lit(0).alias(KIND), *self.scan.blank)
         rows = pl.concat([known, late, unknown])
         group, own, of = (f[GROUP].to_numpy().astype(np.int64) for f in (rows, known, late))
         times = rows[PROGRESS].to_numpy()
@@ -334,7 +254,7 @@ class SlidByTuple(ByTupleAggregate):
         behind = np.where(np.append(of, -1)[behind] == group, behind, -1)
         columns = []
         with locating(lambda at: self.place(rows.select(self.keys).row(at["@row"], named=True))):
-            for part in self.scanned:
+            for part in self.scan.merged:
                 suffix = scan_back(part, part.arrays(late), of)
                 columns += part.series(
                     pairs(part, picked(part, part.arrays(known), base), picked(part, suffix, behind))
@@ -354,3 +274,6 @@ class SlidByTuple(ByTupleAggregate):
         if (slice_ := self.suffix.first()) is not None:
             wakes.append((slice_ + 1) * self.width + self.window.range)
         return min(*wakes, END) if wakes else None
+
+    def held(self) -> int:
+        return sum(s.height() for s in (self.chunks, self.block, self.suffix, self.back, self.front))

@@ -10,7 +10,6 @@ from windrow.operators.state.chunks import Chunks
 from windrow.operators.state.late import Spans
 from windrow.operators.windows.bucket import FIRST, LAST
 from windrow.operators.windows.window_operator import WindowOperator
-from windrow.progress import END, START
 from windrow.spec.batches import Batch
 from windrow.spec.names import PANE, PROGRESS, WID, WINDOW_END, WINDOW_START
 from windrow.windows import Sliding
@@ -19,14 +18,6 @@ from windrow.windows.tuples import Ints
 
 class SlidingAggregate(WindowOperator[Sliding]):
     """``closed`` is a window id: all windows with a smaller one are released."""
-
-    def promised_end(self, closed: int) -> int:
-        return self.bounds.value(min(END, self.window.end(closed)))
-
-    def promised_so_far(self) -> int:
-        if self.closed in (START, END):
-            return self.closed
-        return self.bounds.value(self.window.end(self.closed - 1))
 
     def results(self, frame: Batch) -> Batch:
         """Results from states with a ``@wid`` each."""

@@ -1,4 +1,4 @@
-"""Versions: which results of a window are out already, so that the next one says how many came before it."""
+"""Versions: which results of a window have been emitted, so that the next one has the next number."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Versions:
         return states.drop(SHOWN).with_columns(next_version, pl.lit(status).alias(STATUS))
 
     def record(self, stamped: Batch) -> None:
-        """Remember what was put out."""
+        """Remember results that were emitted."""
         if stamped.height:
             entries = stamped.select(*self.by, VERSION, pl.col(ROWS).alias(SHOWN))
             self.chunks.append(entries.with_columns((pl.col(WID) // self.width).alias(CHUNK)))

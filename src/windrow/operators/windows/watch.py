@@ -22,11 +22,11 @@ class Watch:
         self.range = range
 
     def marks(self) -> Marks:
-        """What an operator that watches has to remember; START stands for nothing yet."""
+        """The marks that an operator must keep; START means nothing yet."""
         return {SINCE: START, **{f"{what}{i}": START for what in ("high", "now", "last") for i in range(self.inputs)}}
 
     def note(self, marks: Marks, batch: Batch) -> None:
-        """Take notice of rows."""
+        """Note rows."""
         at = batch[PROGRESS].to_numpy()
         source = batch[INPUT].to_numpy() if INPUT in batch.columns else np.zeros(len(at), np.int64)
         for i in np.unique(source).tolist():
@@ -35,7 +35,7 @@ class Watch:
             marks[f"now{i}"] = max(0, marks[f"now{i}"]) + len(here)
 
     def turn(self, marks: Marks, low: int) -> None:
-        """Take notice of the low watermark: after each window length the counting begins anew."""
+        """Note the low watermark: after each window length the counting starts again."""
         if low - marks[SINCE] < self.range:
             return
         marks[SINCE] = low
@@ -43,7 +43,7 @@ class Watch:
             marks[f"last{i}"], marks[f"now{i}"] = max(0, marks[f"now{i}"]), 0
 
     def high(self, marks: Marks) -> int:
-        """The high watermark of the stream: that of the source that is furthest."""
+        """The high watermark of the stream: that of the most advanced source."""
         return max(marks[f"high{i}"] for i in range(self.inputs))
 
     def arrived(self, marks: Marks, duration: int) -> float:

@@ -103,7 +103,7 @@ class WindowOperator(ABC, Generic[Shape]):
 
     def promised_end(self, closed: int) -> int:
         """The end of the first window that is still open where everything up to ``closed`` is released."""
-        return self.bounds.value(closed)
+        return self.bounds.value(min(END, self.window.end(closed)))
 
     def closed_of(self, frame: Batch, low: int | None = None) -> Ints:
         """How far the group of each row is released: as far as everyone, or ``low``, at least."""
@@ -126,7 +126,7 @@ class WindowOperator(ABC, Generic[Shape]):
 
     def promised_so_far(self) -> int:
         """The promise that ``closed`` stands for."""
-        return self.bounds.value(self.closed)
+        return self.closed if self.closed in (START, END) else self.bounds.value(self.window.releasing(self.closed))
 
     # -- merging -------------------------------------------------------------------------------------------------
     def place(self, at: dict[str, Any]) -> dict[str, Any]:

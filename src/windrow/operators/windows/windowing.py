@@ -12,7 +12,7 @@ from windrow.operators.state.late import Lateness
 from windrow.operators.state.levels import NOBODY, Named
 from windrow.spec.options import PLAIN, Options
 from windrow.spec.time import Bounds
-from windrow.windows.tuples import Numbered
+from windrow.windows.numbers import Numbered
 
 Shape = TypeVar("Shape", bound=Numbered, covariant=True)
 

@@ -1,0 +1,83 @@
+"""Push filters: a condition on one side of a join is tested before the join, where rows need not be kept for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+
+from sqlglot import exp
+
+from windrow.logical.node import Node, columns_in
+from windrow.logical.nodes import Filter, Join
+from windrow.planner.rules.transform import transform
+
+# What cannot fail whatever the values are: a row without a partner must not stop a query.
+SAFE: tuple[type[exp.Expr], ...] = (
+    exp.And,
+    exp.Or,
+    exp.Not,
+    exp.Paren,
+    exp.Is,
+    exp.In,
+    exp.Between,
+    exp.EQ,
+    exp.NEQ,
+    exp.GT,
+    exp.GTE,
+    exp.LT,
+    exp.LTE,
+    exp.Column,
+    exp.Identifier,
+    exp.Literal,
+    exp.Null,
+    exp.Boolean,
+)
+
+
+def push_filters(node: Node) -> Node:
+    """Conditions over a join that name columns of one side only go to that side."""
+    return transform(node, _pushed)
+
+
+def _pushed(_before: Node, node: Node) -> Node:
+    if not isinstance(node, Filter) or not isinstance(node.input, Join):
+        return node
+    join, rest = node.input, []
+    sides: tuple[list[exp.Expr], list[exp.Expr]] = ([], [])
+    for condition in _conjuncts(node.predicate):
+        found = _side(condition, join)
+        if found is None:
+            rest.append(condition)
+        else:
+            side, names = found
+            sides[side].append(_renamed(condition, names))
+    if not any(sides):
+        return node
+    inputs = [_filtered(given, conditions) for given, conditions in zip(join.inputs, sides, strict=True)]
+    return _filtered(join.rebuild(*inputs), rest)
+
+
+def _conjuncts(tree: exp.Expr) -> list[exp.Expr]:
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    return [*_conjuncts(tree.left), *_conjuncts(tree.right)] if isinstance(tree, exp.And) else [tree]
+
+
+def _side(condition: exp.Expr, join: Join) -> tuple[int, Mapping[str, str]] | None:
+    """The side whose columns are the only ones that a condition names, and what they are called there."""
+    if not all(isinstance(part, SAFE) for part in condition.walk()):
+        return None
+    from_side = {name: (side, column) for name, side, column in join.columns}
+    named = {name: from_side[name] for name in columns_in([condition])}
+    sides = {side for side, _ in named.values()}
+    return (sides.pop(), {name: column for name, (_, column) in named.items()}) if len(sides) == 1 else None
+
+
+def _renamed(condition: exp.Expr, names: Mapping[str, str]) -> exp.Expr:
+    return condition.transform(lambda part: exp.column(names[part.name]) if isinstance(part, exp.Column) else part)
+
+
+def _filtered(node: Node, conditions: Sequence[exp.Expr]) -> Node:
+    if not conditions:
+        return node
+    return Filter(node, reduce(lambda a, b: exp.And(this=a, expression=b), conditions))

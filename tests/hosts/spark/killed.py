@@ -1,0 +1,75 @@
+"""The program that test_restart.py kills: streaming queries of every kind in one Spark, each with its own checkpoint.
+
+Run as ``python killed.py FOLDER``: reads FOLDER/main, writes FOLDER/<name>, and ends when all has been read.
+"""
+
+import sys
+from pathlib import Path
+
+import windrow as wr
+from windrow.cli.run import Both
+from windrow.sinks.parquet import ParquetBatches
+
+SLACK = "3.2 seconds"  # what the rows need; the sessions have less, so that some rows are late
+
+
+def sliding(s):
+    found = s.where("len > 60").window("4 minutes", "1 minute").group_by("src_ip")
+    return found.agg(n=wr.count(), longest=wr.max("len"), mean=wr.avg("len"))
+
+
+def sessions(s):
+    found = s.session("20 seconds").late("side").group_by("src_ip")
+    return found.agg(n=wr.count(), typical=wr.median("len"), opened=wr.first("src_port"))
+
+
+def in_order(s):
+    return s.where("len > 60").select("ts", "src_ip", "len").distinct().order_by("ts", "src_ip", "len")
+
+
+def two_stages(s):
+    inner = s.window("30 seconds").group_by("src_ip").agg(n=wr.count())
+    return inner.window("2 minutes", "1 minute").agg(rows=wr.sum("n"), most=wr.max("n"))
+
+
+def by_row(s):
+    return s.each_row("30 seconds", 50).agg(n=wr.count(), longest=wr.max("len"))
+
+
+def joined(s):
+    """A stream with itself, and the pairs grouped by another key."""
+    large = s.where("len > 800").select("ts", "src_ip", "len")
+    small = s.where("len < 200").select("ts", "src_ip", "src_port")
+    pairs = large.join(small, on="src_ip", within=("0 seconds", "1 second"))
+    return pairs.window("30 seconds", on="ts").group_by("src_port").agg(n=wr.count(), longest=wr.max("len"))
+
+
+QUERIES = {f.__name__: f for f in (sliding, sessions, in_order, two_stages, by_row, joined)}
+
+
+def started(spark, folder, name):
+    main = str(folder / "main")
+    if name == "sliding":  # Spark's own reader; the others have ours
+        files = spark.readStream.schema(spark.read.parquet(main).schema).option("maxFilesPerTrigger", 1)
+        source = wr.stream(files.parquet(main), progress="ts", slack=SLACK, name="main")
+    else:
+        slack = "1 second" if name == "sessions" else SLACK
+        source = wr.read_parquet(main, progress="ts", slack=slack, name="main", streaming=True, max_files=1)
+    late = name == "sessions"
+    frame = QUERIES[name](source).to_spark(with_late=late, checkpoint=folder / f"{name}-state")
+    writer = frame.writeStream.option("checkpointLocation", str(folder / f"{name}-state")).trigger(availableNow=True)
+    if late:
+        return wr.start(writer.foreachBatch(Both(f"parquet:{folder / name}", f"parquet:{folder / 'late'}")))
+    if name == "two_stages":
+        return wr.start(writer.foreachBatch(ParquetBatches(folder / name)))
+    return wr.start(writer.format("parquet").option("path", str(folder / name)))
+
+
+def main(folder):
+    spark = wr.session("killed", log=folder / "spark.log", **{"spark.sql.shuffle.partitions": 2})
+    for running in [started(spark, folder, name) for name in QUERIES]:
+        running.awaitTermination()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
