@@ -107,7 +107,7 @@ def test_an_output_leaves_the_graph_although_others_take_it_too():
 
 
 def test_without_output_only_the_ends_leave():
-    graph, first, left, right = forked()
+    graph, _, left, right = forked()
     graph.outputs.clear()
     assert {node for node, item in graph.feed(0, rows(1)) if not isinstance(item, Side)} == {left, right}
 
