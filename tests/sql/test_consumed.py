@@ -322,8 +322,7 @@ def test_hints_of_python_that_could_do_nothing():
             call()
     assert not _is_native(s.window(5, memory="1 MB").agg(n=wr.count()).node)
     shared = {"a": s.window(5, memory="1 MB").agg(n=wr.count()), "b": s.window(10).agg(n=wr.count())}
-    with pytest.raises(wr.PlanError, match="memory= is for the choice"):
-        wr.together(**shared).collect()
+    assert [stage.algorithm for stage in wr.together(**shared).plan().stages()] == ["paned", "paned"]  # no shared panes
 
 
 def test_every_argument_of_a_translated_node_is_known_or_refused():
