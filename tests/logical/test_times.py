@@ -57,13 +57,13 @@ def test_results_progress_on_the_last_instant_of_their_window():
 
 
 def test_a_join_progresses_on_both_times_and_on_the_later_and_the_earlier():
-    assert pairs().node.times == {"t": Time(0, "left"), "t_right": Time(0, "right")}
+    assert pairs().node.times == {"t": Time(0, "@left"), "t_right": Time(0, "@right")}
     both = pairs().select("t_right", a="greatest(t, t_right)", b="least(t_right, t)", c="greatest(t, x)", d="t").node
     assert both.times == {
-        "t_right": Time(0, "right"),
-        "a": Time(0, "later"),
-        "b": Time(0, "earlier"),
-        "d": Time(0, "left"),
+        "t_right": Time(0, "@right"),
+        "a": Time(0, "@later"),
+        "b": Time(0, "@earlier"),
+        "d": Time(0, "@left"),
     }
     assert pairs().select("x", a="greatest(t, t_right, 5)").node.times == {}
     assert pairs().select("x", a="greatest(t, t)").node.times == {}
@@ -127,6 +127,11 @@ NAMED = {
     ),
     "the second time of a join": lambda: counted(pairs(), on="t_right"),
     "the second time of a projection": lambda: counted(flows().select("x", a="t", b="u"), on="b"),
+    "times that are called left and right": lambda: counted(
+        wr.stream(FLOWS.rename({"t": "left", "u": "right"}), "left", slack=20, also={"right": 20}).select(
+            "left", v="greatest(left, right)"
+        )
+    ),
     "distinct rows of the second time": lambda: pairs().select("t_right", "k").distinct(),
     "a join of a join": lambda: counted(
         pairs().select("k", v="greatest(t, t_right)").join(stream("c"), on="k", within=(0, 3))
