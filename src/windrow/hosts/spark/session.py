@@ -77,7 +77,7 @@ def session(
 
 def _java_options(given: str, command: str) -> str:
     """What the JVM is told, with the archive of classes that belongs to it, if there is one."""
-    return given if "Archive" in given else f"{given} {Archive(command).options()}".strip()
+    return given if "Archive" in given else f"{given} {Archive(command).take()}".strip()
 
 
 @contextmanager
