@@ -128,7 +128,7 @@ class TestWindowTime:
         ]
         for on in (None, "window_time"):
             assert results.window(10, on=on).agg(**sums).collect().rows() == [(0, 10, 10), (10, 20, 10)]
-        with pytest.raises(wr.QueryError, match=r"on='n' is not a column that the stream progresses on"):
+        with pytest.raises(wr.QueryError, match=r"on='n' is not a progressing column of the stream"):
             results.window(10, on="n")
 
     def test_it_can_be_selected_ordered_and_compared(self):

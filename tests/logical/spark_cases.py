@@ -71,6 +71,8 @@ STAMPS += [
 ]
 STAMPS += ["2024-01-02  03:04:05", "2024-01-02 03:04Z", "2024-01-02Z", "2024-01-02 23:59:60", "2024-01-02 23:60:00"]
 STAMPS += ["2024-07-02 03:04:05 Europe/Berlin", "1969-12-31 23:59:59.999999", "0001-01-01 00:00:00", "2024-02-30 1:2:3"]
+STAMPS += ["2024-03-31 02:30:00 Europe/Berlin", "2024-10-27 02:30:00 Europe/Berlin", "294247-01-10 04:00:54.775807"]
+STAMPS += ["294248-01-01", "294247-01-10 04:00:54.775808", "-290308-12-21 19:59:05.224192", "10000-01-01 00:00:00 Z"]
 STAMPS += ["2024", "2024-05", " 2024-05-06 07:08:09 ", "", "soon", None]
 AT = [
     dt.datetime(1970, 1, 1),
@@ -147,6 +149,9 @@ CASES = [
     ("round(x, -1)", of("x", [MAX])),
     ("round(r, 1)", SINGLE),
     ("pow(f, g)", grid(f=[0.0, 2.5, -8.0, INF, NAN, None], g=[0.0, 2.0, -1.0, 0.5, NAN, None])),
+    ("pow(f, g)", grid(f=[1.0, -1.0, 0.5, -0.0], g=[NAN, INF, -INF, -1.0])),
+    *((f"round(x, {n})", of("x", [4 * 10**18, 5 * 10**18, MIN, MAX])) for n in (-18, -19, -20)),
+    *((f"round(f, {n})", of("f", [1.5, 1e300, 5e-324])) for n in (400, -301, -400)),
     ("(x + y) * 2 - x % 3", TRIPLES),
     ("-9223372036854775808", ONE),
     ("5 / 2", ONE),
@@ -214,6 +219,10 @@ CASES = [
     ("substring(s, x, y)", [{"s": "héllo", "x": x, "y": y} for x in (0, 2, -3, None) for y in (2, -1, None)]),
     ("substring(x, 1, 2)", WHOLE),
     *((f"s {like} '{p}'", WORDS) for like in ("LIKE", "ILIKE") for p in ("a%", "%b%", "a_b", "", "%", "É%", "x.*")),
+    *(
+        (f"s ILIKE '{p}'", of("s", ["\u0130", "\u017f", "\u03c3", "\u212a", "ẞ", "ß", "I"]))
+        for p in ("i", "s", "\u03c2", "k", "ß", "_")
+    ),
     (r"s LIKE '%\_\%'", WORDS),
     (r"s LIKE '10\%'", WORDS),
     ("s NOT LIKE 'a%'", WORDS),
@@ -278,6 +287,7 @@ CASES = [
     ("CAST(s AS TIMESTAMP)", of("s", STAMPS)),
     ("TRY_CAST(s AS TIMESTAMP)", of("s", STAMPS)),
     ("CAST(s AS TIMESTAMP_NTZ)", of("s", STAMPS)),
+    ("CAST(f AS TIMESTAMP)", of("f", [9223372036854.775807, -9223372036854.775808, 9223372036855.0])),
     ("CAST(CAST(f AS STRING) AS DOUBLE) = f", REAL),
     ("s::int", of("s", ["1", "x"])),
     ("x::string", WHOLE),

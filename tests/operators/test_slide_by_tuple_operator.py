@@ -136,7 +136,9 @@ def test_waits_for_is_just_after_the_first_row_not_covered(using):
 
 
 def test_an_unknown_algorithm_is_refused():
-    with pytest.raises(wr.QueryError, match="no algorithm 'tree' for slide-by-tuple windows; there are: blocks, bins"):
+    with pytest.raises(
+        wr.QueryError, match="unknown algorithm 'tree' for slide-by-tuple windows; available: blocks, bins"
+    ):
         each(using="tree")
 
 

@@ -210,9 +210,9 @@ def test_two_entries_of_the_new_window_that_collide_drive_the_old_window_out():
 def test_disorder_is_refused_where_output_must_be_in_order():
     run = Two(Sliding(10, 10), 2, Flush(ordered=True), specs=COUNTS)
     run.take([row(15, "a")])
-    with pytest.raises(ResultError, match="needs ordered rows"):
+    with pytest.raises(ResultError, match="needs rows in order"):
         run.take([row(5, "a")])
-    with pytest.raises(ResultError, match="needs ordered rows"):
+    with pytest.raises(ResultError, match="needs rows in order"):
         run.take([row(25, "a"), row(15, "a")])
 
 

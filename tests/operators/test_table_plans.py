@@ -76,7 +76,7 @@ def test_what_a_table_cannot_hold_is_refused_with_what_can():
         windowed.with_empty().agg(n=wr.count()).plan()
     with pytest.raises(PlanError, match="so 'paned'"):
         windowed.late("revise", keep=10).agg(n=wr.count()).plan()
-    with pytest.raises(wr.QueryError, match="flush='slow' is about the table"):
+    with pytest.raises(wr.QueryError, match="flush='slow' applies to the table"):
         stream().window(10, flush="slow")
     with pytest.raises(QueryError, match="unknown flush 'soon'"):
         stream().window(10, using="two-level", flush="soon")

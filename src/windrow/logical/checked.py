@@ -62,7 +62,7 @@ def united(nodes: list[Node]) -> Node:
             raise QueryError(f"a union needs the same columns on all sides; these differ: {', '.join(named)}")
         if other.progress != first.progress:
             raise QueryError(f"a union needs one progressing attribute, not {first.progress} and {other.progress}")
-        if other.times != first.times:
+        if other.lead != first.lead:
             raise QueryError(
                 f"a union needs one progressing attribute: {first.progress} is the end of a window on one side, and "
                 "the time of a row on the other. Select window_time under the name of the other"
@@ -163,6 +163,8 @@ def ordered(node: Node, order: tuple[tuple[exp.Expr, bool], ...], sql: str | Non
         raise fail(first, "the greatest value comes last, and a stream has no last: order ascending", sql)
     for tree, _ in order[1:]:
         dtype_of(tree, node.schema, sql)
+    if isinstance(first, exp.Column) and first.name != node.progress and first.name in node.times:
+        node = on_value(node, first.name)
     return Ordered(node, order[1:])
 
 

@@ -420,7 +420,8 @@ class Ordered(SameRows):
         return (wanted | {self.progress} | columns_in(e for e, _ in self.order),)
 
 
-LEFT, RIGHT, LATER, EARLIER = "left", "right", "later", "earlier"  # what the results of a join can progress on
+# What the results of a join can progress on. No column of a source has such a name.
+LEFT, RIGHT, LATER, EARLIER = "@left", "@right", "@later", "@earlier"
 Side = Literal[0, 1]
 
 

@@ -92,7 +92,9 @@ class _Build:
                 before = replaced(wanted) if node.moves and not wanted.by_rows else wanted
                 return [p.then(*application(node, wanted.by_rows)) for p in self.pipelines(node.input, before)]
             case logical.Split():
-                return [p.then(splitting(node, wanted.by_rows)) for p in self.pipelines(node.input, wanted)]
+                # Its branches progress on nothing else, whatever they call it.
+                before = wanted if wanted.by_rows else wanted_on(node.input, node.input.progress)
+                return [p.then(splitting(node, wanted.by_rows)) for p in self.pipelines(node.input, before)]
             case logical.Union():
                 return [p for each in node.members for p in self.pipelines(each, _of_member(each, wanted))]
             case logical.Together():

@@ -70,10 +70,11 @@ def _key_type(node: Join, pair: tuple[exp.Expr, exp.Expr]) -> pl.DataType:
 def join_stage(number: int, node: Join, arms: tuple[Arm, ...], on: str | None) -> Stage:
     """``on``: which time of a pair its consumer wants to progress on; the later one if it does not say."""
     where = translate(node.where, node.schema) if node.where is not None else None
-    make = partial(WindowJoin, key_columns(node), node.low, node.high, cast("On", on or LATER), where)
+    time = (on or LATER).removeprefix("@")
+    make = partial(WindowJoin, key_columns(node), node.low, node.high, cast("On", time), where)
     bound = node.left.schema[node.left.progress or ""]
     kept = "a row is kept until the other side has promised past its last partner"
-    says = f"pairs {join_text(node).split(': ')[0]}; {kept}; progress on the {on or LATER} time"
+    says = f"pairs {join_text(node).split(': ')[0]}; {kept}; progress on the {time} time"
     late = tuple(late_schema(dict(node.schema), bound).items())
     return Stage(number, node, arms, (Step("join", make, says),), "window-join", late, spread=_spread(node))
 

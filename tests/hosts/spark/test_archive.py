@@ -8,7 +8,7 @@ from windrow.cli.warm_up import in_another_process
 from windrow.errors import PlanError
 from windrow.hosts.spark import archive as module
 from windrow.hosts.spark import java, session
-from windrow.hosts.spark.archive import NONE, UNUSED, Archive, is_our_spark
+from windrow.hosts.spark.archive import NONE, UNUSED, Archive
 
 # Says its version; has an archive of its own classes, or makes one where it is told to.
 JAVA = """#!/bin/sh
@@ -32,7 +32,7 @@ def installed(folder, without=0):
 def home(tmp_path, monkeypatch):
     """A place for archives, and an environment that says nothing about Spark."""
     for name in ("SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "PYSPARK_SUBMIT_ARGS"):
-        monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv(name, "")
     monkeypatch.setattr(module.sys, "prefix", str(tmp_path / "venv"))
     return tmp_path
 
@@ -51,7 +51,7 @@ def test_it_is_made_once_and_then_used(home):
     found.make(warm_up)
     assert f"-XX:SharedArchiveFile={found.classes} " in found.options()
     assert found.classes.parent == home / "venv" / "share" / "windrow"
-    assert sorted(p.name for p in found.folder.iterdir()) == [f"{found.name}.jsa", f"{found.name}.json"]
+    assert sorted(p.name for p in found.folder.iterdir()) == ["conf", f"{found.name}.jsa", f"{found.name}.json"]
 
 
 def test_it_belongs_to_one_java_and_one_pyspark(home, monkeypatch):
@@ -108,7 +108,7 @@ def test_another_spark_and_its_settings_are_left_alone(home, monkeypatch, name, 
     found = Archive(installed(home))
     found.make(warm_up)
     monkeypatch.setenv(name, value)
-    assert not is_our_spark()
+    assert not found.fits()
     assert found.options() == ""
     assert "not used" in found.state()
     with pytest.raises(PlanError, match="comes with PySpark"):
@@ -119,6 +119,8 @@ def test_sessions_add_it_to_what_they_are_told(home):
     found = Archive(installed(home))
     found.make(warm_up)
     assert session._java_options("-Xmx2g", found.java).startswith(f"-Xmx2g -XX:SharedArchiveFile={found.classes}")
+    assert os.environ["SPARK_CONF_DIR"] == str(found.settings)
+    assert list(found.settings.iterdir()) == []
     own = "-XX:SharedArchiveFile=mine.jsa"
     assert session._java_options(own, found.java) == own
 

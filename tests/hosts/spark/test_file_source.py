@@ -77,9 +77,9 @@ def test_new_files_are_read_once_over_restarts_and_bad_ones_are_set_aside(spark,
     assert ran(bad, tmp_path, "bad")["rows_bad"] == 1
     reasons = sorted(read_committed(tmp_path / "bad")["reason"].to_list())
     assert [
-        f"{name} is {what}" in r
+        f"{name} {what}" in r
         for (name, what), r in zip(
-            (("foreign.parquet", "does not fit"), ("old.parquet", "too old"), ("spoiled.parquet", "damaged")),
+            (("foreign.parquet", "does not fit"), ("old.parquet", "is too old"), ("spoiled.parquet", "is damaged")),
             reasons,
             strict=True,
         )

@@ -91,11 +91,11 @@ class Fragment:
             first = len(wired.graph.nodes)
             meetings = _add_arms(wired, stage, last)
             last[stage.number] = _add_steps(wired.graph, stage.steps, meetings)
+            _add_audits(wired, stage)  # before the exits: what follows a stage may change, and names must not
             for branch in stage.exits:
                 end = wired.graph.output(add_steps(wired.graph, branch.steps, last[stage.number]))
                 wired.ends.setdefault(end, []).append(exits)
                 exits += 1
-            _add_audits(wired, stage)
             wired.stage_of |= dict.fromkeys(range(first, len(wired.graph.nodes)), stage.number)
         return wired
 

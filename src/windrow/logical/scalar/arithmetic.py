@@ -22,6 +22,7 @@ X, Y = pl.col("0"), pl.col("1")
 TIES = 2.0**-48  # how near to a half a scaled double must be to ask for its decimal digits
 EXACT = 2.0**52
 HIGHEST_EXACT_POWER = 22  # of ten, in a double
+MOST_PLACES = 300
 MICROS_OF_DAY = 86_400_000_000
 
 
@@ -169,6 +170,12 @@ def logarithm(given: Typed) -> Typed:
     return applied(Formula(pl.when(X <= 0).then(None).otherwise(X.log())), [given], DOUBLE)
 
 
+def power(base: Typed, exponent: Typed) -> Typed:
+    """As Java has it: one and minus one to a power that is no number, or infinite, are NaN."""
+    unknown = (X.abs() == 1) & (Y.is_nan() | Y.is_infinite())
+    return applied(Formula(pl.when(unknown).then(float("nan")).otherwise(X**Y)), [base, exponent], DOUBLE)
+
+
 def rounded(given: Typed, places: int, text: str) -> Typed:
     """A number with so many decimal places, or of whole tens and so on; a half away from zero."""
     if given.dtype.is_float():
@@ -179,21 +186,22 @@ def rounded(given: Typed, places: int, text: str) -> Typed:
         return Typed(value.cast(dtype), dtype, given.fallible)
     if places >= 0:
         return given
-    if places < -18:
+    if places < -19:
         return Typed(given.expr * 0, given.dtype, given.fallible)
     return applied(_integers_rounded(10**-places, given.dtype), [given], given.dtype, overflow(text, "round"))
 
 
 def _integers_rounded(scale: int, dtype: pl.DataType) -> Formula:
     wide = X.cast(pl.Int128)
-    size = (wide.abs() + scale // 2) // scale * scale
+    unit = pl.lit(scale, pl.Int128)
+    size = (wide.abs() + unit // 2) // unit * unit
     return Formula(pl.when(wide < 0).then(size * -1).otherwise(size).cast(dtype, strict=False))
 
 
 def _rounded_float(value: pl.Series, places: int) -> pl.Series:
     """By the digits that the number is written with: 2.675 is rounded to 2.68, though the double is a little less."""
     given = value.to_numpy().astype(np.float64)
-    scale = 10.0 ** abs(places)
+    scale = 10.0 ** min(abs(places), MOST_PLACES)  # beyond it by digits alone
     with np.errstate(invalid="ignore", over="ignore"):
         scaled = np.abs(given) * scale if places >= 0 else np.abs(given) / scale
         part = scaled - np.floor(scaled)

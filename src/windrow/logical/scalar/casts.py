@@ -129,7 +129,7 @@ _INSTANT_OF_INTEGER = Formula(_ENDS.otherwise(X.cast(BIGINT) * MICROS).cast(TIME
 
 
 def _instant_of_float(seconds: pl.Series) -> pl.Series:
-    return (seconds.cast(DOUBLE) * MICROS).cast(BIGINT, strict=False).cast(TIMESTAMP)
+    return _narrowed(seconds.cast(DOUBLE) * MICROS, BIGINT).cast(TIMESTAMP)
 
 
 def _reader(target: pl.DataType) -> partial[pl.Series]:

@@ -171,7 +171,7 @@ def of_double(t: Translator, compute: Callable[[pl.Expr], pl.Expr], node: exp.Ex
 
 def power(t: Translator, node: exp.Expr) -> Typed:
     base, exponent = t.double(node.this), t.double(node.args["expression"])
-    return Typed(base.expr**exponent.expr, DOUBLE, base.fallible or exponent.fallible)
+    return arithmetic.power(base, exponent)
 
 
 def rounded(t: Translator, node: exp.Expr) -> Typed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -20,6 +21,7 @@ STAMP_TEXT = DAY + rf"(?:[ T]{CLOCK})?)?)?$"
 OFFSET = r"^(?:UTC|GMT|UT)?(?P<sign>[+-])(?P<h>[0-9]{1,2})(?::?(?P<m>[0-9]{2})(?::?(?P<s>[0-9]{2}))?)?$"
 UTC = ["", "Z", "UTC", "GMT", "UT"]
 HIGHEST_OFFSET = 18 * 3600
+MOST_IN_ZONE = 8_000_000_000_000_000_000  # microseconds; the calendar that zones are looked up in ends soon after
 LEAST_PLAIN, MOST_PLAIN = 1e-3, 1e7  # outside of these Java writes an exponent
 
 
@@ -78,9 +80,12 @@ def timestamp(text: pl.Series, zoned: bool) -> pl.Series:
     seconds = _days(fields) * 86_400 + clock["hour"] * 3600 + clock["minute"] * 60 + clock["second"]
     part = fields["part"].fill_null("").str.pad_end(6, "0").str.slice(0, 6).cast(BIGINT)
     zone = fields["zone"].fill_null("").str.strip_chars(BLANK)
-    local = (seconds * 1_000_000 + part).set(~valid, None)
-    behind = _offsets(zone, local)
-    return (local - behind if zoned else local).set(behind.is_null(), None)
+    # Years of six digits leave 64 bits.
+    clocks = pl.DataFrame({"s": seconds.set(~valid, None), "part": part}).cast(pl.Int128)
+    wide = clocks.select(local=pl.col("s") * 1_000_000 + pl.col("part"))
+    behind = _offsets(zone, wide["local"].cast(BIGINT, strict=False))
+    instants = wide.select(pl.col("local") - behind if zoned else "local").to_series()
+    return instants.cast(BIGINT, strict=False).set(behind.is_null(), None)
 
 
 def _fields(text: pl.Series, pattern: str) -> pl.DataFrame:
@@ -114,19 +119,29 @@ def _offsets(zone: pl.Series, local: pl.Series) -> pl.Series:
     found = given.set(zone.is_in(UTC), 0)
     named = found.is_null() & parts["sign"].is_null()
     for name in zone.filter(named).unique():
-        here = zone == name
-        found = found.zip_with(~here, _ahead(str(name), local))
+        here = (zone == name).fill_null(False)
+        found = found.scatter(here.arg_true(), _ahead(str(name), local.filter(here)))
     return found * 1_000_000
 
 
 def _ahead(name: str, local: pl.Series) -> pl.Series:
-    """How many seconds the clock of a region is ahead of UTC when it shows these times."""
+    """How many seconds the clock of a region is ahead of UTC when it shows these times.
+
+    What it skips counts as if it had not been put on yet, as in Java.
+    """
+    near = local.set((local.abs() > MOST_IN_ZONE).fill_null(False), None)
     try:
-        ZoneInfo(name)
-        stamps = local.cast(TIMESTAMP_NTZ).dt.replace_time_zone(name, ambiguous="earliest", non_existent="null")
+        region = ZoneInfo(name)
+        stamps = near.cast(TIMESTAMP_NTZ).dt.replace_time_zone(name, ambiguous="earliest", non_existent="null")
     except (KeyError, ValueError, OSError, pl.exceptions.PolarsError):
         return pl.Series([None], dtype=BIGINT).new_from_index(0, len(local))
-    return (local - stamps.dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_physical()) // 1_000_000
+    found = (local - stamps.dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_physical()) // 1_000_000
+    skipped = found.is_null() & near.is_not_null()
+    if not skipped.any():
+        return found
+    offsets = [t.replace(tzinfo=region).utcoffset() for t in local.filter(skipped).cast(TIMESTAMP_NTZ)]
+    seconds = [None if o is None else o // timedelta(seconds=1) for o in offsets]
+    return found.scatter(skipped.arg_true(), pl.Series(seconds, dtype=BIGINT))
 
 
 # -- as texts --------------------------------------------------------------------------------------------------------

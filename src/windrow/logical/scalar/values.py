@@ -44,12 +44,13 @@ def like(t: Translator, node: exp.Expr) -> Typed:
     pattern = node.args["expression"]
     if not (isinstance(pattern, exp.Literal) and pattern.is_string):
         raise Refused(node, "LIKE takes a literal pattern")
-    regex = functions.like_regex(pattern.name)
+    lower = isinstance(node, exp.ILike)  # both sides in lower case, which is not the same as without regard to case
+    regex = functions.like_regex(pattern.name.lower() if lower else pattern.name)
     if regex is None:
         raise Refused(pattern, "in a pattern of LIKE a backslash stands before %, _ or another backslash")
-    flags = "(?is)" if isinstance(node, exp.ILike) else "(?s)"
     given = t.text(node.this)
-    found = given.expr.str.contains(f"{flags}^{regex}$")
+    text = given.expr.str.to_lowercase() if lower else given.expr
+    found = text.str.contains(f"(?s)^{regex}$")
     return Typed(~found if node.args.get("negate") else found, BOOLEAN, given.fallible)
 
 

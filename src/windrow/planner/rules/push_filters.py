@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
+import polars as pl
 from sqlglot import exp
 
+from windrow.logical.expressions import dtype_of
 from windrow.logical.node import Node, columns_in
 from windrow.logical.nodes import Filter, Join
 from windrow.planner.rules.transform import transform
@@ -32,6 +34,7 @@ SAFE: tuple[type[exp.Expr], ...] = (
     exp.Null,
     exp.Boolean,
 )
+COMPARED = (exp.In, exp.Between, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 
 
 def push_filters(node: Node) -> Node:
@@ -65,12 +68,22 @@ def _conjuncts(tree: exp.Expr) -> list[exp.Expr]:
 
 def _side(condition: exp.Expr, join: Join) -> tuple[int, Mapping[str, str]] | None:
     """The side whose columns are the only ones that a condition names, and what they are called there."""
-    if not all(isinstance(part, SAFE) for part in condition.walk()):
+    if not all(isinstance(part, SAFE) and _alike(part, join) for part in condition.walk()):
         return None
     from_side = {name: (side, column) for name, side, column in join.columns}
     named = {name: from_side[name] for name in columns_in([condition])}
     sides = {side for side, _ in named.values()}
     return (sides.pop(), {name: column for name, (_, column) in named.items()}) if len(sides) == 1 else None
+
+
+def _alike(part: exp.Expr, join: Join) -> bool:
+    """Whether what is compared has one type, or is numbers: casting a text to a number can fail."""
+    if not isinstance(part, COMPARED):
+        return True
+    operands = [each for value in part.args.values() for each in (value if isinstance(value, list) else [value])]
+    types = [dtype_of(each, join.schema) for each in operands if isinstance(each, exp.Expr)]
+    types = [t for t in types if t != pl.Null]
+    return all(t.is_integer() or t.is_float() for t in types) or all(t == types[0] for t in types)
 
 
 def _renamed(condition: exp.Expr, names: Mapping[str, str]) -> exp.Expr:
