@@ -71,7 +71,7 @@ class Promises:
         return True
 
     def backwards(self, promise: Punctuation) -> int:
-        """How many of the promises that this one sums up say less than what was known: nobody needs them."""
+        """How many of the promises that this one sums up promise less than what was already known."""
         return bisect_left(promise.marks or (promise.value,), self.for_group(promise.group))
 
     def for_group(self, group: Hashable) -> int:

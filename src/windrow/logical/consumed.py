@@ -1,7 +1,7 @@
 """The parser's tree, checked as a whole: a part that nothing here consumes is an error that underlines it.
 
-sqlglot reads far more SQL than Windrow runs, and hangs what it read into arguments of its nodes. Whoever builds a plan
-looks at the arguments that it knows; without this check the others would be accepted and silently not done.
+sqlglot reads far more SQL than Windrow runs, and stores what it read in arguments of its nodes. The code that builds a
+plan looks at the arguments that it knows; without this check the others would be accepted and ignored.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ WORDS = {  # arguments without a place of their own in the text: how they are wr
 def check(tree: exp.Expr, sql: str | None, known: Known = EXPRESSIONS, words: Mapping[Any, str] = WORDS) -> None:
     """Refuse the first argument of a node that is not among the ``known`` ones of its class.
 
-    Classes that are not in ``known`` are left to whoever builds a plan, which refuses what it does not know.
+    Classes that are not in ``known`` are left to the code that builds the plan, which refuses what it does not know.
     ``words``: regular expressions that find an argument in the text, where it has no place of its own.
     """
     for node in tree.walk():

@@ -169,7 +169,7 @@ class JoinedTables:
         missing = "how far apart the times are" if band.low is band.high else "the times on both sides"
         left, right = self._qualified(0), self._qualified(1)
         raise self._refused(
-            f"a join of streams must bound {missing}, or its state would grow for ever: add {right} BETWEEN {left} - "
+            f"a join of streams must bound {missing}, or its state would grow forever: add {right} BETWEEN {left} - "
             f"INTERVAL .. AND {left} + INTERVAL .., or [RANGE ..] after both tables"
         )
 

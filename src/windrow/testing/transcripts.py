@@ -175,7 +175,7 @@ def run_spark(transcript: Transcript, spark: SparkSession, folder: Path, restart
     moments = _write_files(transcript, folder / "later")
     out = Output()
     half = moments[-1] // 2 + 1 if moments[-1] > 0 and restart else 0
-    for leg in (range(half), range(half, moments[-1] + 1)):  # the second goes on from the checkpoint of the first
+    for leg in (range(half), range(half, moments[-1] + 1)):  # the second continues from the checkpoint of the first
         for name in transcript.streams:
             (folder / name).mkdir(exist_ok=True)
             for batch in leg:

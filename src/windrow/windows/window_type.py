@@ -1,4 +1,4 @@
-"""What every window type answers about itself, so that nobody asks for its class."""
+"""What every window type answers about itself, so that no code asks for its class."""
 
 from __future__ import annotations
 

@@ -76,13 +76,8 @@ def session(
 
 
 def _java_options(given: str, command: str) -> str:
-<<<<<<< HEAD
     """The options of the JVM, with its archive of classes, if there is one."""
-    return given if "Archive" in given else f"{given} {Archive(command).options()}".strip()
-=======
-    """What the JVM is told, with the archive of classes that belongs to it, if there is one."""
     return given if "Archive" in given else f"{given} {Archive(command).take()}".strip()
->>>>>>> main
 
 
 @contextmanager

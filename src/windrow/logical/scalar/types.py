@@ -48,7 +48,7 @@ AS_SIGNED: dict[pl.DataType, pl.DataType] = {pl.UInt8(): pl.Int16(), pl.UInt16()
 
 
 class Refused(Exception):  # noqa: N818  it is no error yet: see fail()
-    """An expression that means nothing; whoever knows the text of the query underlines ``node`` in it."""
+    """An expression without a meaning; the caller, which has the text of the query, underlines ``node`` in it."""
 
     def __init__(self, node: exp.Expr, message: str) -> None:
         super().__init__(message)

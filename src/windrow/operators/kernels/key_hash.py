@@ -1,4 +1,4 @@
-"""A stable hash of group keys: the same for equal keys everywhere and for ever, so that state stays in its shard."""
+"""A stable hash of group keys: the same for equal keys everywhere and forever, so that state stays in its shard."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NULL = np.uint64(0xD1B54A32D192ED03)
 
 
 def hashes(frame: pl.DataFrame, keys: Sequence[str]) -> Hashes:
-    """A 64-bit hash per row, the same for equal keys everywhere and for ever."""
+    """A 64-bit hash per row, the same for equal keys everywhere and forever."""
     found = np.zeros(frame.height, np.uint64)
     for key in keys:
         found = _mixed(found * _MIX ^ _column(frame[key]))

@@ -41,7 +41,7 @@ class Meld:
         """A promise of each input that holds the union back: those that have promised least."""
         inputs = self.combined.inputs
         low = min(promises.low for promises in inputs)
-        if low == END or len(inputs) == 1:  # one input alone holds nobody back
+        if low == END or len(inputs) == 1:  # a single input holds no other back
             return []
         ahead = sum((p.low > low) + len(p.groups) for p in inputs)
         slowest = [port for port, p in enumerate(inputs) if p.low == low]

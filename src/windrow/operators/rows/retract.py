@@ -1,4 +1,4 @@
-"""Retract: HAVING over results that come in versions. A row that no longer qualifies is taken back, not left out."""
+"""Retract: HAVING over results with versions. A row that no longer qualifies is retracted, not left out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RETRACTED = "retracted"
 
 class Retract(Stateless):
     """A first version that fails the predicate is dropped. A later one may replace a row that passed: it goes out with
-    the status "retracted", so that whoever keeps the highest version knows that there is no such row any more.
+    the status "retracted", so that a consumer that keeps the highest version knows that the row no longer exists.
 
     >>> rows = pl.DataFrame({"n": [1, 1, 5], "version": [1, 2, 2], "status": ["early", "final", "final"]})
     >>> Retract(pl.col("n") > 3).on_batch(0, rows)[0].rows()

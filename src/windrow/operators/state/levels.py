@@ -19,7 +19,7 @@ CLOSED, FROM = "@closed", "@from"
 
 @dataclass(frozen=True)
 class Named:
-    """The keys that promises about single groups name. ``counted``: whether those that name nobody are counted."""
+    """The keys that promises about single groups name. ``counted``: whether those about a group without rows are counted."""
 
     columns: tuple[tuple[str, pl.DataType], ...] = ()
     counted: bool = False
@@ -100,8 +100,8 @@ class Levels:
         if not self.counted:
             return []
         known = [frame.select(*self.by) for frame in held]
-        nobody = matched(news, pl.concat(known), list(self.by), "anti") if known else news
-        return [Side("unmatched", nobody.height)] if nobody.height else []
+        unmatched = matched(news, pl.concat(known), list(self.by), "anti") if known else news
+        return [Side("unmatched", unmatched.height)] if unmatched.height else []
 
     def forget(self, low: int) -> None:
         """Forget the groups that a promise of ``low`` about everyone has caught up with."""

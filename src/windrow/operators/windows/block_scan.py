@@ -77,7 +77,7 @@ class BlockScan:
         entries = [[state[~front] for state in each] for each in raw]
         with locating(lambda at: self.place(frame.filter(~front).select(self.keys).row(at["@row"], named=True))):
             prefix = [scan(p, s, segment) for p, s in zip(self.merged, entries, strict=True)]
-            suffix = entries  # nobody looks at the suffixes of a block that is not complete
+            suffix = entries  # the suffixes of an incomplete block are not used
             if complete:
                 suffix = [scan_back(p, s, segment) for p, s in zip(self.merged, entries, strict=True)]
         return Rows(frame, group, part, times, blocks, front, at, segment, raw, prefix, suffix)

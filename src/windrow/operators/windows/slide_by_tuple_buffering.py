@@ -27,7 +27,7 @@ from windrow.windows.tuples import Ints
 
 class BufferedByTuple(ByTupleAggregate):
     """The baseline of Li 6.1.5: the standard implementation, which materialises each window extent. It is also what
-    closes the windows of single groups: entries are there for whoever is promised next.
+    closes the windows of single groups: entries are there for the group that is promised next.
     """
 
     def keep(self, batch: Batch) -> None:

@@ -39,13 +39,13 @@ from windrow.testing.oracle.windows import needed, window_rows
 if TYPE_CHECKING:
     from windrow.api.stream import Stream
 
-VERSIONS = (VERSION, STATUS)  # the columns of results that come in versions
+VERSIONS = (VERSION, STATUS)  # the further columns of results with versions
 
 
 def oracle(query: Stream, sources: Mapping[str, pl.DataFrame] | None = None) -> pl.DataFrame:
     """All result rows over finite data, in no order. ``sources`` replaces the query's own data.
 
-    Of results that come in versions it gives the last ones, without version and status.
+    Of results with versions it gives the last ones, without version and status.
 
     >>> from windrow import count, stream
     >>> rows = [{"t": 1}, {"t": 2}]
@@ -132,7 +132,7 @@ def _projected(node: Project, given: Given) -> Iterable[Row]:
 
 
 def _progresses(value: Any, dtype: pl.DataType, missing: str, given: Given) -> bool:
-    """Whether a row can go on with a new progress value; else it is bad."""
+    """Whether a row can take a new progress value; otherwise it is bad."""
     why = missing if value is None else too_far("progress value", value, dtype)
     given.bad.update([why] if why is not None else [])
     return why is None
