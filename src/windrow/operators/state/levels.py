@@ -19,7 +19,7 @@ CLOSED, FROM = "@closed", "@from"
 
 @dataclass(frozen=True)
 class Named:
-    """The keys that promises about single groups name. ``counted``: whether those about a group without rows are counted."""
+    """The keys that promises about single groups name. ``counted``: whether those about unknown groups are counted."""
 
     columns: tuple[tuple[str, pl.DataType], ...] = ()
     counted: bool = False
