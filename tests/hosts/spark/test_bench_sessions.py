@@ -2,7 +2,7 @@
 
 import pytest
 
-from windrow.bench.spark_sliding import WAYS, sessions
+from windrow.bench.spark_sliding import VARIANTS, sessions
 from windrow.hosts.spark.session import FILE_MANAGER, SHUFFLE_PARTITIONS, STATE_STORE
 
 pytestmark = pytest.mark.spark
@@ -16,7 +16,7 @@ OURS = (
 
 def test_a_foreign_session_and_spark_as_it_comes_have_sparks_defaults(spark):
     made = sessions(spark)
-    assert set(made) == set(WAYS)
+    assert set(made) == set(VARIANTS)
     assert all(made[way] is spark for way in ("windrow", "source", "spark_rocksdb"))
     for way in ("foreign", "spark_default"):
         other = made[way]
