@@ -3,7 +3,7 @@
 import pytest
 
 from windrow.bench import adaptwid, agg_skew, skew, slide_by_tuple, wid_vs_buffering
-from windrow.bench.adaptwid import SLIDING, SMALL, WAYS, arrivals, measured, relative
+from windrow.bench.adaptwid import ALGORITHMS, SLIDING, SMALL, arrivals, measured, relative
 from windrow.bench.drive import Cost
 from windrow.bench.experiment import AFTERWARDS
 from windrow.sources.links import Link
@@ -40,7 +40,7 @@ def test_a_case_is_pushed_in_batches_of_its_size(monkeypatch):
 def test_wid_vs_buffering_gives_both_sizes_of_a_batch():
     slides = (4000, 1)
     batches = wid_vs_buffering.BATCHES
-    found = {(way, s, b): 1.0 for way in wid_vs_buffering.WAYS for s in slides for b in batches}
+    found = {(algorithm, s, b): 1.0 for algorithm in wid_vs_buffering.ALGORITHMS for s in slides for b in batches}
     outcome = wid_vs_buffering._outcome({**found, ("scan", 4000, 4000): 0.1}, slides, True)
     assert list(outcome.curves) == [wid_vs_buffering.NEVER, wid_vs_buffering.GROWS]
     for claim, curve in outcome.curves.items():
@@ -61,7 +61,7 @@ def test_skew_gives_how_flat_it_is_at_other_disorders():
 
 
 def test_the_ways_of_adaptwid_take_turns_and_the_least_time_counts(monkeypatch):
-    """Issue 11: all runs of one way came before the first of the next."""
+    """Issue 11: all runs of one algorithm came before the first of the next."""
     ran, seconds = [], iter([5.0, 4.0, 3.0, 2.0, 1.0, 9.0, 9.0, 9.0, *[7.0] * 4])
 
     def drive(feed, operator, steps, sizes=False):
@@ -72,14 +72,14 @@ def test_the_ways_of_adaptwid_take_turns_and_the_least_time_counts(monkeypatch):
     found = measured(SLIDING[0], [], 3)
     names = ["Wid", "Buffering", "AdaptWid", "AdaptPaned"]
     assert ran == [*names, *names[::-1], *names]
-    assert [found[way].seconds for way in WAYS] == [5.0, 4.0, 3.0, 1.0]
+    assert [found[algorithm].seconds for algorithm in ALGORITHMS] == [5.0, 4.0, 3.0, 1.0]
     assert all(cost.bytes == 10 for cost in found.values())
 
 
-@pytest.mark.parametrize("way", ["eager", "adapt"])
-def test_repeated_runs_of_adaptwid_keep_memory_and_results(way):
+@pytest.mark.parametrize("algorithm", ["eager", "adapt"])
+def test_repeated_runs_of_adaptwid_keep_memory_and_results(algorithm):
     steps = arrivals(SLIDING[0], SMALL["DS3"], 500, 1)
-    once, twice = (measured(SLIDING[0], steps, runs)[way] for runs in (1, 2))
+    once, twice = (measured(SLIDING[0], steps, runs)[algorithm] for runs in (1, 2))
     assert (once.bytes, once.results) == (twice.bytes, twice.results)
     assert relative(SLIDING[0], 500, 1) > 0
 
@@ -87,7 +87,7 @@ def test_repeated_runs_of_adaptwid_keep_memory_and_results(way):
 def test_claims_of_adaptwid_follow_from_the_figures():
     places = [(q.name, name) for q in SLIDING[:1] for name in SMALL]
     costs = {"eager": (2.0, 1.0), "lazy": (1.0, 2.0), "adapt": (2.0, 5.0), "adaptpaned": (3.0, 3.0)}
-    found = {(*p, way): Cost(s, [latency], 100, 1) for p in places for way, (s, latency) in costs.items()}
+    found = {(*p, algorithm): Cost(s, [latency], 100, 1) for p in places for algorithm, (s, latency) in costs.items()}
     assert all(adaptwid._claims(found, 1000).values())
     assert adaptwid._figures(found)["seconds_adapt_over_eager"] == 1
     slower = {place: Cost(2.1, [5.1], 100, 1) if place[2] == "adapt" else cost for place, cost in found.items()}

@@ -8,7 +8,7 @@ import pytest
 
 from windrow.bench import spark_sliding
 from windrow.bench.experiment import AFTERWARDS
-from windrow.bench.spark_sliding import QUICK, WAYS, WHOLE, Scope, agree, faster, figures_of
+from windrow.bench.spark_sliding import QUICK, VARIANTS, WHOLE, Scope, agree, faster, figures_of
 
 END = datetime(2024, 1, 1, tzinfo=UTC)
 RESULT = pl.DataFrame(
@@ -50,22 +50,22 @@ class Recorded(spark_sliding._Bench):
     ran: list[str]
     silent = ""
 
-    def _rate(self, way, ratio, name, files=spark_sliding.FILES_PER_BATCH):
-        self.ran.append(f"{way}-{ratio}")
+    def _rate(self, variant, ratio, name, files=spark_sliding.FILES_PER_BATCH):
+        self.ran.append(f"{variant}-{ratio}")
         out = self.folder / name / "batch=00000000"
         out.mkdir(parents=True)
         (self.folder / f"{name}-state").mkdir()
-        if way != self.silent:
+        if variant != self.silent:
             RESULT.write_parquet(out / "0.parquet")
         (out / "_SUCCESS").touch()
-        return {"spark_default": 200.0, "spark_rocksdb": 100.0}.get(way, 1000.0 / len(self.ran))
+        return {"spark_default": 200.0, "spark_rocksdb": 100.0}.get(variant, 1000.0 / len(self.ran))
 
 
 def measured(tmp_path, scope, silent=""):
     bench = Recorded({}, tmp_path, scope, lambda text, done: None)
     bench.ran, bench.silent = [], silent
     outcome = bench.measure()
-    return bench.ran[len(WAYS) :], outcome
+    return bench.ran[len(VARIANTS) :], outcome
 
 
 def test_the_order_turns_round_from_one_round_to_the_next(tmp_path):
@@ -76,7 +76,7 @@ def test_the_order_turns_round_from_one_round_to_the_next(tmp_path):
     assert outcome.holds["all sides write results, and the same windows"]
 
 
-@pytest.mark.parametrize("silent", WAYS)
+@pytest.mark.parametrize("silent", VARIANTS)
 def test_a_side_that_writes_nothing_makes_the_claim_fail(tmp_path, silent):
     _, outcome = measured(tmp_path, Scope(2, {1: 1, 60: 1}, both=(1, 60), foreign=(60,)), silent)
     assert not outcome.holds["all sides write results, and the same windows"]
@@ -98,7 +98,7 @@ def test_the_quick_run_leaves_out_the_slower_store_at_60_and_the_curves(tmp_path
 def test_the_whole_run_has_every_figure_and_a_curve_by_the_size_of_a_batch(tmp_path):
     ran, outcome = measured(tmp_path, WHOLE)
     for ratio in (1, 10, 60, 240):
-        assert {f"{way}-{ratio}" for way in ("windrow", "spark_default", "spark_rocksdb", "foreign")} <= set(ran)
+        assert {f"{name}-{ratio}" for name in ("windrow", "spark_default", "spark_rocksdb", "foreign")} <= set(ran)
         for name in ("rows_per_s_windrow", "rows_per_s_spark", "rows_per_s_foreign", "speedup"):
             assert f"{name}_{ratio}" in outcome.figures
     assert {"speedup_60_source", "speedup_60_foreign", "growth", "noise"} <= set(outcome.figures)

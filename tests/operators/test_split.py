@@ -57,11 +57,11 @@ def test_ways_inside_ways_and_a_constant_condition():
     [
         (lambda s: s.split("x"), "must be true or false"),
         (lambda s: s.split("x > 1", lambda yes: yes.select("t")), "same columns on all sides"),
-        (lambda s: s.split("x > 1", lambda yes: yes.distinct()), "where, select and apply only"),
-        (lambda s: s.split("x > 1", lambda yes: s), "over the stream that it is given"),
+        (lambda s: s.split("x > 1", lambda yes: yes.distinct()), "can only use where, select and apply"),
+        (lambda s: s.split("x > 1", lambda yes: s), "on the stream that it is given"),
         (lambda s: s.select("x").split("x > 1"), "needs the progressing column"),
     ],
 )
-def test_ways_that_do_not_fit_are_refused(make, message):
+def test_branches_that_do_not_fit_are_refused(make, message):
     with pytest.raises(wr.WindrowError, match=message):
         make(wr.stream(frame([{"t": 1, "x": 1}]), "t"))

@@ -69,7 +69,8 @@ def test_another_column_type_is_refused_and_named(spark, history):
 
 
 def test_a_difference_names_only_what_differs():
-    text = difference({"query": "a\nb", "shards": 2}, {"query": "a\nb", "shards": 3})
+    stages = {"0": {"query": "a\nb", "algorithm": "paned", "source columns": {}, "result columns": {}}}
+    text = difference({"stages": stages, "shards": 2}, {"stages": stages, "shards": 3})
     assert "shards" in text
     assert "query:" not in text
 

@@ -58,7 +58,7 @@ def test_each_level_has_the_identity_of_its_own_stages():
 def test_another_format_is_refused_with_the_reason_and_nothing_else():
     text = difference({"format": 1, "query": "whatever there was"}, of(counted()))
     assert text == (
-        "this checkpoint has format 1, and this version of Windrow writes format 2: its state cannot be read. Go on "
+        "this checkpoint has format 1, and this version of Windrow writes format 2: its state cannot be read. Continue "
         "with the version that wrote it, or start with a new checkpoint folder"
     )
     assert "has format None" in difference({}, of(counted()))
@@ -85,14 +85,14 @@ def test_another_window_of_the_only_stage_is_told_without_its_number():
 def test_another_algorithm_comes_with_advice():
     lines = told(of(counted(60, slide=10, using="paned")), of(counted(60, slide=10, using="wid")))
     assert lines[1:4] == ["  algorithm:", "    checkpoint: paned", "    now:        wid"]
-    assert any("say using='paned' or the hint USING(..)" in line for line in lines)
+    assert any("give using='paned' or the hint USING(..)" in line for line in lines)
 
 
 def test_another_type_of_a_column_comes_with_advice():
     lines = told(of(counted()), of(counted(source=stream(k=pl.String()))))
     assert "    checkpoint: {'s': {'t': 'Int64', 'k': 'Int64'}}" in lines
     assert "    now:        {'s': {'t': 'Int64', 'k': 'String'}}" in lines
-    assert "Over files schema=.. says what the columns are, whichever files are there." in lines
+    assert "Over files, schema=.. declares the columns, whichever files are there." in lines
 
 
 def both(first, second):
