@@ -3,7 +3,7 @@
 import pytest
 
 from windrow.bench import adaptwid, agg_skew, skew, slide_by_tuple, wid_vs_buffering
-from windrow.bench.adaptwid import SLIDING, SMALL, WAYS, arrivals, measured, relative
+from windrow.bench.adaptwid import ALGORITHMS, SLIDING, SMALL, arrivals, measured, relative
 from windrow.bench.drive import Cost
 from windrow.bench.experiment import AFTERWARDS
 from windrow.sources.links import Link
@@ -40,7 +40,7 @@ def test_a_case_is_pushed_in_batches_of_its_size(monkeypatch):
 def test_wid_vs_buffering_gives_both_sizes_of_a_batch():
     slides = (4000, 1)
     batches = wid_vs_buffering.BATCHES
-    found = {(way, s, b): 1.0 for way in wid_vs_buffering.WAYS for s in slides for b in batches}
+    found = {(way, s, b): 1.0 for way in wid_vs_buffering.ALGORITHMS for s in slides for b in batches}
     outcome = wid_vs_buffering._outcome({**found, ("scan", 4000, 4000): 0.1}, slides, True)
     assert list(outcome.curves) == [wid_vs_buffering.NEVER, wid_vs_buffering.GROWS]
     for claim, curve in outcome.curves.items():
@@ -72,7 +72,7 @@ def test_the_ways_of_adaptwid_take_turns_and_the_least_time_counts(monkeypatch):
     found = measured(SLIDING[0], [], 3)
     names = ["Wid", "Buffering", "AdaptWid", "AdaptPaned"]
     assert ran == [*names, *names[::-1], *names]
-    assert [found[way].seconds for way in WAYS] == [5.0, 4.0, 3.0, 1.0]
+    assert [found[way].seconds for way in ALGORITHMS] == [5.0, 4.0, 3.0, 1.0]
     assert all(cost.bytes == 10 for cost in found.values())
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from windrow.bench import spark_sliding
 from windrow.bench.experiment import AFTERWARDS
-from windrow.bench.spark_sliding import QUICK, WAYS, WHOLE, Scope, agree, faster, figures_of
+from windrow.bench.spark_sliding import QUICK, VARIANTS, WHOLE, Scope, agree, faster, figures_of
 
 END = datetime(2024, 1, 1, tzinfo=UTC)
 RESULT = pl.DataFrame(
@@ -65,7 +65,7 @@ def measured(tmp_path, scope, silent=""):
     bench = Recorded({}, tmp_path, scope, lambda text, done: None)
     bench.ran, bench.silent = [], silent
     outcome = bench.measure()
-    return bench.ran[len(WAYS) :], outcome
+    return bench.ran[len(VARIANTS) :], outcome
 
 
 def test_the_order_turns_round_from_one_round_to_the_next(tmp_path):
@@ -76,7 +76,7 @@ def test_the_order_turns_round_from_one_round_to_the_next(tmp_path):
     assert outcome.holds["all sides write results, and the same windows"]
 
 
-@pytest.mark.parametrize("silent", WAYS)
+@pytest.mark.parametrize("silent", VARIANTS)
 def test_a_side_that_writes_nothing_makes_the_claim_fail(tmp_path, silent):
     _, outcome = measured(tmp_path, Scope(2, {1: 1, 60: 1}, both=(1, 60), foreign=(60,)), silent)
     assert not outcome.holds["all sides write results, and the same windows"]
