@@ -1,5 +1,6 @@
 """Window joins end to end: in process, as Spark drives them, and on Spark, against the oracle."""
 
+import os
 import random
 from dataclasses import replace
 
@@ -146,7 +147,9 @@ def test_joins_on_spark_streaming_and_batch(spark, tmp_path):
     for name, frame in frames.items():
         (tmp_path / name).mkdir()
         for part in range(2):
-            frame[part * ROWS // 2 : (part + 1) * ROWS // 2].write_parquet(tmp_path / name / f"{part}.parquet")
+            file = tmp_path / name / f"{part}.parquet"
+            frame[part * ROWS // 2 : (part + 1) * ROWS // 2].write_parquet(file)
+            os.utime(file, (100 + part, 100 + part))  # what is older is read first
 
     def query(left, right):
         pairs = left.join(right, on="k", within=("-5 seconds", "10 seconds"))

@@ -87,18 +87,46 @@ def test_pairs_are_those_of_the_definition_and_promises_are_true(lefts, rights, 
 
 
 @pytest.mark.parametrize(
-    ("on", "expected"),
-    [("later", 100), ("left", 90), ("right", 97), ("earlier", 90)],
+    ("low", "high", "on", "expected"),
+    [
+        (-3, 10, "later", 100),
+        (-3, 10, "left", 90),
+        (-3, 10, "right", 97),
+        (-3, 10, "earlier", 90),
+        (4, 10, "later", 100),
+        (4, 10, "right", 100),
+        (-10, -4, "later", 100),
+        (-10, -4, "left", 100),
+    ],
 )
-def test_the_promise_of_the_result_is_the_strongest_true_one(on, expected):
-    """Both sides promise 100, and -3 <= right - left <= 10: a pair to come can be as early as this, and no earlier."""
-    join = WindowJoin(["k"], -3, 10, on)
+def test_the_promise_of_the_result_is_the_strongest_true_one(low, high, on, expected):
+    """Both sides promise 100: a pair to come can be as early as this, and no earlier."""
+    join = WindowJoin(["k"], low, high, on)
     assert join.on_punctuation(0, Punctuation(100)) == []
     assert join.on_punctuation(1, Punctuation(100)) == [Punctuation(expected)]
-    earliest = min(
-        TIMES[on](t, u) for t in range(80, 130) for u in range(80, 130) if -3 <= u - t <= 10 and (t >= 100 or u >= 100)
-    )
-    assert earliest == expected
+    assert earliest(100, 100, low, high, on) == expected
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    left=st.integers(90, 110),
+    right=st.integers(90, 110),
+    low=st.integers(-8, 8),
+    width=st.integers(0, 8),
+    on=st.sampled_from(sorted(TIMES)),
+)
+def test_no_promise_of_the_result_could_be_stronger(left, right, low, width, on):
+    join = WindowJoin(["k"], low, low + width, on)
+    join.on_punctuation(0, Punctuation(left))
+    [found] = join.on_punctuation(1, Punctuation(right))
+    assert found.value == earliest(left, right, low, low + width, on)
+
+
+def earliest(left, right, low, high, on):
+    """The least time of a pair of which one row is still to come."""
+    near = range(60, 140)
+    pairs = ((t, u) for t in near for u in near if low <= u - t <= high and (t >= left or u >= right))
+    return min(TIMES[on](t, u) for t, u in pairs)
 
 
 def test_a_row_is_kept_only_as_long_as_a_partner_can_come():

@@ -1,4 +1,4 @@
-"""Checkpoints of version 0.2.0: sliding windows go on from them, slide-by-tuple ones are refused, with the reason."""
+"""Checkpoints of version 0.2.0 are refused, with the reason."""
 
 import re
 import zipfile
@@ -11,8 +11,6 @@ from pyspark.errors import StreamingQueryException
 import windrow as wr
 from windrow.cli.run import reason
 from windrow.hosts.spark.place import move
-from windrow.sinks.parquet import read_committed
-from windrow.testing import compare
 
 pytestmark = pytest.mark.spark
 DATA = Path(__file__).parents[2] / "data"
@@ -23,7 +21,6 @@ def queries(source):
     s = wr.stream(source, progress="t", slack=60, name="s")
     return {
         "sliding": s.window(20, 10).group_by("k").agg(n=wr.count(), top=wr.max("t")),
-        "each-row": s.each_row(20).agg(n=wr.count()),
     }
 
 
@@ -38,8 +35,7 @@ def ran(spark, folder, name, rows, file):
 
 def write(spark, folder):
     """What made the files in tests/data."""
-    for name in ("sliding", "each-row"):
-        ran(spark, folder / name, name, ROWS[:100], "first.parquet")
+    ran(spark, folder / "sliding", "sliding", ROWS[:100], "first.parquet")
 
 
 def restored(tmp_path, name):
@@ -53,20 +49,9 @@ def restored(tmp_path, name):
     return tmp_path
 
 
-def test_sliding_windows_go_on_from_a_checkpoint_of_the_version_before(spark, tmp_path):
-    ran(spark, restored(tmp_path, "sliding"), "sliding", ROWS[100:], "second.parquet")
-    found = read_committed(tmp_path / "out")
-    whole = queries(ROWS)["sliding"].collect()
-    before = 99 - 60  # what the first half promised: windows up to there are out
-    expected = whole.filter(pl.col("window_end") > before, pl.col("window_end") <= 199 - 60)
-    compare(found, expected)
-    assert found.filter(pl.col("window_start") < 100).height  # they hold rows that only the checkpoint has
-
-
-def test_slide_by_tuple_windows_are_refused_because_their_state_is_another(spark, tmp_path):
+def test_a_checkpoint_of_another_format_is_refused_with_the_reason(spark, tmp_path):
     with pytest.raises(StreamingQueryException) as error:
-        ran(spark, restored(tmp_path, "each-row"), "each-row", ROWS[100:], "second.parquet")
+        ran(spark, restored(tmp_path, "sliding"), "sliding", ROWS[100:], "second.parquet")
     message = reason(error.value)
-    assert "checkpoint: tree" in message
-    assert "now:        blocks" in message
+    assert "this checkpoint has format 1, and this version of Windrow writes format 2" in message
     assert "new checkpoint folder" in message

@@ -93,11 +93,17 @@ def test_spark_gives_what_we_compare_with(spark):
         for _, cases in itertools.groupby(ALL, key=lambda case: repr(case[1])):
             for some in chunks(list(cases)):
                 found += answered(spark, [text for text, _ in some], some[0][1])
+        found = [timeless(entry, given) for entry, (_, given) in zip(found, ALL, strict=True)]
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
         if os.environ.get("WINDROW_WRITE"):
             FILE.write_text("[\n" + ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in found) + "\n]\n")
     assert found == answers()
+
+
+def timeless(entry, given):
+    """A text that is a time alone is that time of today: the answer must not change at midnight."""
+    return [*entry[:2], ["today"]] if given.to_dict(as_series=False) == {"s": ["10:00:00"]} and entry[2] else entry
 
 
 def chunks(cases):

@@ -119,7 +119,7 @@ class WindowJoin:
             return START
         match self.on:
             case "later":
-                return min(left, right)
+                return min(_moved(left, max(0, self.low)), _moved(right, max(0, -self.high)))
             case "left":
                 return min(left, _moved(right, -self.high))
             case "right":
