@@ -8,22 +8,17 @@ from windrow.cli.warm_up import in_another_process
 from windrow.errors import PlanError
 from windrow.hosts.spark import archive as module
 from windrow.hosts.spark import java, session
-from windrow.hosts.spark.archive import NONE, UNUSED, Archive
+from windrow.hosts.spark.archive import NONE, UNUSED, Archive, is_our_spark
 
-# Says its version; has an archive of its own classes, or makes one where it is told to.
 JAVA = """#!/bin/sh
-case "$1" in
-  -version) echo 'openjdk version "17.0.1"' >&2; echo 'Runtime (build 17.0.1+7-test, mixed mode)' >&2;;
-  -Xshare:on) exit {without};;
-  -Xshare:dump) echo base > "${{2#-XX:SharedArchiveFile=}}";;
-esac
+echo 'openjdk version "17.0.1"' >&2; echo 'Runtime (build 17.0.1+7-test, mixed mode)' >&2
 """
 
 
-def installed(folder, without=0):
+def installed(folder):
     command = folder / "bin" / "java"
     command.parent.mkdir(parents=True)
-    command.write_text(JAVA.format(without=without))
+    command.write_text(JAVA)
     command.chmod(0o755)
     return str(command)
 
@@ -32,9 +27,16 @@ def installed(folder, without=0):
 def home(tmp_path, monkeypatch):
     """A place for archives, and an environment that says nothing about Spark."""
     for name in ("SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "PYSPARK_SUBMIT_ARGS"):
-        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(module.sys, "prefix", str(tmp_path / "venv"))
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def accepted(request, monkeypatch):
+    """Java accepts every archive, unless a real one is asked."""
+    if "soak" not in request.keywords:
+        monkeypatch.setattr(module, "_is_taken", lambda options: True)
 
 
 def warm_up(options):
@@ -51,7 +53,7 @@ def test_it_is_made_once_and_then_used(home):
     found.make(warm_up)
     assert f"-XX:SharedArchiveFile={found.classes} " in found.options()
     assert found.classes.parent == home / "venv" / "share" / "windrow"
-    assert sorted(p.name for p in found.folder.iterdir()) == ["conf", f"{found.name}.jsa", f"{found.name}.json"]
+    assert sorted(p.name for p in found.folder.iterdir()) == [f"{found.name}.jsa", f"{found.name}.json"]
 
 
 def test_it_belongs_to_one_java_and_one_pyspark(home, monkeypatch):
@@ -79,18 +81,19 @@ def test_a_damaged_one_is_passed_over_and_doctor_says_so(home, damage):
     assert found.state() == UNUSED
 
 
-def test_a_java_without_an_archive_of_its_own_gets_one(home):
-    found = Archive(installed(home, without=1))
-    told = []
-    found.make(lambda options: (told.append(options), warm_up(options)))
-    assert f"-XX:SharedArchiveFile={found.base} " in told[0]
-    assert f"-XX:SharedArchiveFile={found.base}{os.pathsep}{found.classes} " in found.options()
+def test_a_java_that_does_not_accept_it_is_named_and_keeps_none(home, monkeypatch):
+    found = Archive(installed(home))
+    monkeypatch.setattr(module, "_is_taken", lambda options: False)
+    with pytest.raises(PlanError, match=r"Java 17\.0\.1\+7-test .* does not accept it"):
+        found.make(warm_up)
+    assert found.state() == NONE
+    assert list(found.folder.iterdir()) == []
 
 
 def test_a_warm_up_that_fails_leaves_nothing_behind(home):
     found = Archive(installed(home))
     found.make(warm_up)
-    with pytest.raises(PlanError, match="wrote no archive"):
+    with pytest.raises(PlanError, match="makes no archive"):
         found.make(lambda options: None)
     assert found.options() == ""
     assert found.state() == NONE
@@ -108,7 +111,7 @@ def test_another_spark_and_its_settings_are_left_alone(home, monkeypatch, name, 
     found = Archive(installed(home))
     found.make(warm_up)
     monkeypatch.setenv(name, value)
-    assert not found.fits()
+    assert not is_our_spark()
     assert found.options() == ""
     assert "not used" in found.state()
     with pytest.raises(PlanError, match="comes with PySpark"):
@@ -119,8 +122,6 @@ def test_sessions_add_it_to_what_they_are_told(home):
     found = Archive(installed(home))
     found.make(warm_up)
     assert session._java_options("-Xmx2g", found.java).startswith(f"-Xmx2g -XX:SharedArchiveFile={found.classes}")
-    assert os.environ["SPARK_CONF_DIR"] == str(found.settings)
-    assert list(found.settings.iterdir()) == []
     own = "-XX:SharedArchiveFile=mine.jsa"
     assert session._java_options(own, found.java) == own
 

@@ -56,58 +56,25 @@ class Archive:
         return self.folder / f"{self.name}.jsa"
 
     @property
-    def base(self) -> Path:
-        """The classes of Java itself, for a Java that comes without an archive of them."""
-        return self.folder / f"{self.name}-base.jsa"
-
-    @property
     def manifest(self) -> Path:
         """What the files were like when they were made."""
         return self.folder / f"{self.name}.json"
 
-    @property
-    def settings(self) -> Path:
-        """An empty folder of Spark's settings. It is on the class path, where Java 21 takes no archive beside a folder
-        that does not exist, as PySpark's own, and no Java one beside a folder with something in it.
-        """
-        return self.folder / "conf"
-
     def options(self) -> str:
         """The Java options that use it; none where it cannot be used."""
         files = self._files()
-        if files is None or not self.fits():
+        if files is None or not is_our_spark():
             return ""
         return f"-XX:SharedArchiveFile={os.pathsep.join(map(str, files))} {QUIET}"
-
-    def take(self) -> str:
-        """Its options, for a session of this process that is about to start."""
-        if options := self.options():
-            self._empty_settings()
-            return options
-        return ""
-
-    def fits(self) -> bool:
-        """Whether the session will be of PySpark's own jars, and with no settings but those it is given here: others
-        have Java options of their own, which ours would replace.
-        """
-        given = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
-        if any(word in given for word in ("java-options", "JavaOptions", "properties-file")):
-            return False
-        own = os.environ.get("SPARK_CONF_DIR", "") in ("", str(self.settings)) and not _home("conf").exists()
-        return own and not any(os.environ.get(name) for name in ("SPARK_HOME", "HADOOP_CONF_DIR"))
-
-    def _empty_settings(self) -> None:
-        self.settings.mkdir(parents=True, exist_ok=True)
-        os.environ["SPARK_CONF_DIR"] = str(self.settings)
 
     def state(self) -> str:
         """Its status as text: Java itself is asked whether it accepts the archive."""
         if not self.manifest.exists():
             return NONE
         files = self._files()
-        if not self.fits():
+        if not is_our_spark():
             return "not used: the environment names another Spark, or settings of its own"
-        if files is None or not _is_taken(self.take()):
+        if files is None or not _is_taken(self.options()):
             return UNUSED
         return f"in use ({sum(f.stat().st_size for f in files) / 2**20:.0f} MiB in {self.folder})"
 
@@ -123,17 +90,30 @@ class Archive:
 
     def make(self, warm_up: Callable[[str], None]) -> None:
         """Make it anew. ``warm_up`` runs a Spark under the Java options that it is given, to the end of that Java."""
-        if not self.fits():
+        if not is_our_spark():
             raise PlanError("an archive is for the Spark that comes with PySpark: unset SPARK_HOME and SPARK_CONF_DIR")
-        self._empty_settings()
+        self.folder.mkdir(parents=True, exist_ok=True)
         self.manifest.unlink(missing_ok=True)
-        kept, options = [self.classes], QUICK
-        if not _has_base(self.java):
-            _replace(self.base, lambda draft: _make_base(self.java, draft))
-            kept, options = [self.base, self.classes], f"{QUICK} -XX:SharedArchiveFile={self.base}"
-        _replace(self.classes, lambda draft: warm_up(f"{options} -XX:ArchiveClassesAtExit={draft}"))
-        text = json.dumps({file.name: _looks(file) for file in kept})
-        _replace(self.manifest, lambda draft: draft.write_text(text))
+        _replace(self.classes, lambda draft: warm_up(f"{QUICK} -XX:ArchiveClassesAtExit={draft}"))
+        if self.classes.exists():
+            text = json.dumps({self.classes.name: _looks(self.classes)})
+            _replace(self.manifest, lambda draft: draft.write_text(text))
+        if not self.classes.exists() or not _is_taken(self.options()):
+            self.manifest.unlink(missing_ok=True)
+            self.classes.unlink(missing_ok=True)
+            raise PlanError(
+                f"Java {javas.build(self.java)} ({self.java}) makes no archive, or does not accept it on the class "
+                "path of Spark's launcher: Java 21 does not, Java 17 does. Sessions start without one"
+            )
+
+
+def is_our_spark() -> bool:
+    """Whether the session will be of PySpark's own jars and settings. A folder of settings is on the class path, where
+    Java allows no archive beside it, and has Java options of its own, which ours would replace.
+    """
+    given = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+    named = any(word in given for word in ("java-options", "JavaOptions", "properties-file"))
+    return not named and not any(os.environ.get(name) for name in ("SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR"))
 
 
 def _looks(file: Path) -> list[int]:
@@ -143,37 +123,18 @@ def _looks(file: Path) -> list[int]:
 
 def _replace(file: Path, write: Callable[[Path], object]) -> None:
     """Write a draft, then give it its name: a session that starts meanwhile sees all of it or nothing."""
+    file.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(dir=file.parent, prefix=".draft-") as folder:
         draft = Path(folder) / file.name
         write(draft)
-        if not draft.exists():
-            raise PlanError(f"Java wrote no archive of classes to {draft}")
-        shutil.move(draft, file)
+        if draft.exists():
+            shutil.move(draft, file)
 
 
 def _is_taken(options: str) -> bool:
     """Whether Spark's Java, on the class path that its launcher makes, starts with this archive and not without it."""
-    asked = [str(_home("bin") / "spark-submit"), "--driver-java-options", f"-Xshare:on {options}", "--version"]
-    return _done(asked).returncode == 0
-
-
-def _home(name: str) -> Path:
-    """A folder of the Spark that comes with PySpark."""
     import pyspark
 
-    return Path(pyspark.__file__).parent / name
-
-
-def _has_base(java: str) -> bool:
-    """Whether this Java comes with an archive of its own classes."""
-    return _done([java, "-Xshare:on", "-version"]).returncode == 0
-
-
-def _make_base(java: str, draft: Path) -> None:
-    done = _done([java, "-Xshare:dump", f"-XX:SharedArchiveFile={draft}"])
-    if done.returncode != 0:
-        raise PlanError(f"Java made no archive of its own classes: {(done.stderr + done.stdout)[-1000:]}")
-
-
-def _done(command: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    asked = [str(submit), "--driver-java-options", f"-Xshare:on {options}", "--version"]
+    return subprocess.run(asked, capture_output=True, timeout=300).returncode == 0

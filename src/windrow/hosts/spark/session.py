@@ -77,7 +77,7 @@ def session(
 
 def _java_options(given: str, command: str) -> str:
     """The options of the JVM, with its archive of classes, if there is one."""
-    return given if "Archive" in given else f"{given} {Archive(command).take()}".strip()
+    return given if "Archive" in given else f"{given} {Archive(command).options()}".strip()
 
 
 @contextmanager
