@@ -16,7 +16,7 @@ sys.path.append(str(Path(__file__).parent / "operators"))  # harness and replays
 # How many times the examples that a test declares are drawn: less than once, always the same, in ``make test``; many
 # times, and others each time, in ``make soak``.
 EXAMPLES = float(os.environ.get("WINDROW_EXAMPLES", "0.4"))
-FEWEST = 5
+FEWEST = 2
 
 
 def pytest_itemcollected(item):

@@ -55,7 +55,7 @@ QUERIES = {
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_right_queries_pass_under_every_arrival(name):
-    replay(QUERIES[name](), runs=12, seed=1)
+    replay(QUERIES[name](), runs=6, seed=1)
 
 
 def test_an_operator_that_forgets_a_row_is_caught(monkeypatch):
