@@ -11,7 +11,7 @@ from sqlglot import exp
 from windrow.api import given
 from windrow.api.resolved import resolved
 from windrow.errors import PlanError, QueryError
-from windrow.logical.joined import joined
+from windrow.logical.checked_join import joined
 from windrow.logical.nodes import Node
 from windrow.spec.lengths import Length, length
 

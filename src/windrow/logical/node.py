@@ -110,3 +110,16 @@ def columns_in(expressions: Iterable[exp.Expr | None]) -> set[str]:
 def progressing(dtype: pl.DataType) -> bool:
     """Whether a column of this type can be a progressing attribute."""
     return dtype.is_integer() or isinstance(dtype, (pl.Datetime, pl.Date))
+
+
+def before(column: str, dtype: pl.DataType) -> exp.Expr:
+    """The value just before that of a column: the last instant of a window that ends there.
+
+    >>> before("window_end", pl.Date()).sql("spark"), before("window_end", pl.Int64()).sql("spark")
+    ("window_end - INTERVAL '1' DAY", 'window_end - 1')
+    """
+    unit = "DAY" if dtype == pl.Date else "MICROSECOND"
+    step = (
+        exp.Literal.number(1) if dtype.is_integer() else exp.Interval(this=exp.Literal.string("1"), unit=exp.var(unit))
+    )
+    return exp.Sub(this=exp.column(column), expression=step)

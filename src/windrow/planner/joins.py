@@ -9,9 +9,9 @@ from typing import Any, cast
 import polars as pl
 from sqlglot import exp
 
+from windrow.logical.checked_join import common_type
 from windrow.logical.explain import join_text
 from windrow.logical.expressions import dtype_of, translate
-from windrow.logical.joined import common_type
 from windrow.logical.nodes import LATER, Join
 from windrow.operators import Project as ProjectOperator
 from windrow.operators import Select, WindowJoin

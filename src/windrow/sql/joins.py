@@ -11,8 +11,8 @@ from sqlglot import exp
 
 from windrow.errors import QueryError, listing
 from windrow.logical.checked import filtered
+from windrow.logical.checked_join import joined
 from windrow.logical.expressions import fail
-from windrow.logical.joined import joined
 from windrow.logical.nodes import Node, Side
 from windrow.sql.band import Band
 from windrow.sql.clause import join_range, over
