@@ -8,6 +8,7 @@ import pytest
 
 import windrow as wr
 from windrow.logical import nodes
+from windrow.logical.kinds import OnRows, SameRows, Single
 from windrow.logical.node import Node, columns_in
 from windrow.logical.nodes import columns_asked, columns_read
 from windrow.testing import compare
@@ -47,7 +48,7 @@ QUERIES = {
 
 def classes(node=Node):
     """The classes of nodes that a query can have."""
-    own = [] if node in (Node, nodes.Single, nodes.OnRows, nodes.SameRows) else [node.__name__]
+    own = [] if node in (Node, Single, OnRows, SameRows) else [node.__name__]
     return {*own, *(name for each in node.__subclasses__() for name in classes(each))}
 
 
