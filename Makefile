@@ -24,23 +24,25 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Three processes side by side, about as much work as two cores do in eight minutes: tests that share one Spark session,
-# tests that kill Spark programs, and, after lint, all others. tests/README.md says where a new test goes. Each Python
-# worker that Spark starts imports Windrow: without bytecode files, where the environment forbids them, that takes three
-# times as long.
+# Three processes side by side, which take about as long: tests that share one Spark session; tests that kill Spark
+# programs, then those of operators; lint, then all others. tests/README.md says where a new test goes. Each Python worker
+# that Spark starts imports Windrow: without bytecode files, where the environment forbids them, that takes three times as
+# long.
+FAST := -m "not spark and not kills and not soak"
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(STAMP)
-	@$(BIN)/python -m pytest -m kills tests/hosts/spark > .kills.log 2>&1 & kills=$$!; \
-	($(MAKE) --no-print-directory lint && $(BIN)/python -m pytest -m "not spark and not kills and not soak") \
-	  > .fast-tests.log 2>&1 & fast=$$!; \
+	@($(BIN)/python -m pytest -m kills tests/hosts/spark; kills=$$?; \
+	  $(BIN)/python -m pytest $(FAST) tests/operators && exit $$kills) > .kills-and-operators.log 2>&1 & first=$$!; \
+	($(MAKE) --no-print-directory lint && $(BIN)/python -m pytest $(FAST) --ignore=tests/operators) \
+	  > .fast-tests.log 2>&1 & second=$$!; \
 	$(BIN)/python -m pytest -m "spark and not soak" tests; spark=$$?; \
-	wait $$kills; killed=$$?; wait $$fast; others=$$?; cat .kills.log .fast-tests.log; \
-	exit $$((spark || killed || others))
+	wait $$first; first=$$?; wait $$second; second=$$?; cat .kills-and-operators.log .fast-tests.log; \
+	exit $$((spark || first || second))
 
 # For hours, by hand: other random examples each time, fifty times as many, more kills, and what takes minutes alone.
 soak: export PYTHONDONTWRITEBYTECODE =
 soak: $(STAMP)
-	WINDROW_EXAMPLES=20 $(BIN)/python -m pytest -m "not spark and not kills and not soak"
+	WINDROW_EXAMPLES=20 $(BIN)/python -m pytest $(FAST)
 	WINDROW_KILLS=30 $(BIN)/python -m pytest -m kills tests/hosts/spark
 	$(BIN)/python -m pytest -m soak tests
 

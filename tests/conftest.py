@@ -15,7 +15,7 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 sys.path.append(str(Path(__file__).parent / "operators"))  # harness and replays, for whoever wants them
 # How many times the examples that a test declares are drawn: less than once, always the same, in ``make test``; many
 # times, and others each time, in ``make soak``.
-EXAMPLES = float(os.environ.get("WINDROW_EXAMPLES", "0.4"))
+EXAMPLES = float(os.environ.get("WINDROW_EXAMPLES", "0.2"))
 FEWEST = 2
 
 

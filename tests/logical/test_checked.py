@@ -102,9 +102,9 @@ def test_the_ways_of_a_split_have_steps_on_rows_only_and_meet_with_the_same_colu
     assert checked.split(whole, test, branch, checked.filtered(branch, test)).schema == whole.schema
     with pytest.raises(QueryError, match="same columns"):
         checked.split(whole, test, branch, narrow)
-    with pytest.raises(QueryError, match="over the stream that it is given"):
+    with pytest.raises(QueryError, match="on the stream that it is given"):
         checked.split(whole, test, branch, scan("other"))
-    with pytest.raises(QueryError, match="over the stream that it is given"):
+    with pytest.raises(QueryError, match="on the stream that it is given"):
         checked.split(whole, test, windows(branch), windows(branch))
 
 

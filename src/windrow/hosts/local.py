@@ -210,7 +210,7 @@ class LocalRun:
         >>> run = stream([{"t": 0}], "t", slack=0, name="s").window(60).agg(n=count()).run()
         >>> traffic = run.push("s", [{"t": t} for t in range(1000)]).traffic()
         >>> traffic.promises, round(traffic.share, 4)
-        (7, 0.0017)
+        (6, 0.002)
         """
         return self.graph.traffic
 

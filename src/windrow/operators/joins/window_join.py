@@ -40,7 +40,7 @@ class WindowJoin:
     >>> join.on_batch(0, pl.DataFrame({"k": [1], "@t": [10], "a": ["x"]}))
     []
     >>> join.on_batch(1, pl.DataFrame({"k": [1, 1], "@t": [15, 16], "b": ["y", "z"]}))[0].rows()
-    [('x', 'y', 15)]
+    [(1, 'x', 'y', 15)]
     """
 
     def __init__(

@@ -22,7 +22,7 @@ class Grid:
     >>> import numpy as np
     >>> grid = Grid.of(Sliding(10, 5), 5)
     >>> [edge.tolist() for edge in grid.windows(np.array([0, 3]))], grid.first_pane(3)
-    ([[0, 3], [2, 5]], 3)
+    ([[0, 3], [2, 5]], 2)
     """
 
     length: int
