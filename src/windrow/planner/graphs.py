@@ -20,12 +20,13 @@ def add_steps(graph: Graph, steps: Sequence[Step], after: int | None) -> int:
     return after
 
 
-def add_stage(graph: Graph, stage: Stage, meetings: Sequence[int]) -> int:
-    """Append the operators of a stage; ``meetings`` are the nodes where the inputs of its arms come together."""
-    first, *others = stage.steps or (None,)
-    if first is None:  # an order is all in the meeting
+def add_stage(graph: Graph, steps: Sequence[Step], meetings: Sequence[int]) -> int:
+    """Append the operators of a stage: the first takes arm i, whose inputs come together at node ``meetings[i]``, on port
+    i. Without steps there is one arm: an order is all in its meeting.
+    """
+    if not steps:
         return meetings[0]
-    return add_steps(graph, others, graph.add(first.name, first.make(), list(meetings)))
+    return add_steps(graph, steps[1:], graph.add(steps[0].name, steps[0].make(), list(meetings)))
 
 
 def pipeline_graph(pipeline: Pipeline) -> Graph:
@@ -52,7 +53,7 @@ def whole_graph(plan: Plan) -> Graph:
         for arm in stage.arms:
             before = [end_of(p) for p in arm.inputs]
             meetings.append(graph.add(arm.meeting.name, arm.meeting.make(len(before)), before))
-        ends[stage] = add_stage(graph, stage, meetings)
+        ends[stage] = add_stage(graph, stage.steps, meetings)
     graph.scope = "result"
     last = [end_of(p) for p in plan.outputs]
     if len(last) > 1:

@@ -15,7 +15,7 @@ from windrow.hosts.spark.map_side import Branch
 from windrow.hosts.spark.outbox import Outbox, Outboxes, Sender
 from windrow.operators import Audit
 from windrow.operators.progress.meld import group_of
-from windrow.planner import Meeting, Step, add_steps
+from windrow.planner import Meeting, Step, add_stage, add_steps
 from windrow.progress import START, Punctuation
 from windrow.progress import ended as ends_at
 
@@ -90,7 +90,7 @@ class Fragment:
             wired.graph.scope = f"stage{stage.number}"
             first = len(wired.graph.nodes)
             meetings = _add_arms(wired, stage, last)
-            last[stage.number] = _add_steps(wired.graph, stage.steps, meetings)
+            last[stage.number] = add_stage(wired.graph, stage.steps, meetings)
             _add_audits(wired, stage)  # before the exits: what follows a stage may change, and names must not
             for branch in stage.exits:
                 end = wired.graph.output(add_steps(wired.graph, branch.steps, last[stage.number]))
@@ -240,10 +240,3 @@ def _add_audits(wired: Wiring, stage: Hosted) -> None:
         if each.marked and not each.again:
             wired.shown[stage.number, port] = wired.graph.input(wired.graph.add(f"audit{port}", Audit()))
         port += each.ports
-
-
-def _add_steps(graph: Graph, steps: tuple[Step, ...], meetings: list[int]) -> int:
-    """The operators of a stage; the first takes arm i on port i. A stage without steps is only a meeting: an order."""
-    if not steps:
-        return meetings[0]
-    return add_steps(graph, steps[1:], graph.add(steps[0].name, steps[0].make(), meetings))
