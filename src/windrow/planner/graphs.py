@@ -21,8 +21,8 @@ def add_steps(graph: Graph, steps: Sequence[Step], after: int | None) -> int:
 
 
 def add_stage(graph: Graph, steps: Sequence[Step], meetings: Sequence[int]) -> int:
-    """Append the operators of a stage: the first takes arm i, whose inputs come together at node ``meetings[i]``, on port
-    i. Without steps there is one arm: an order is all in its meeting.
+    """Append the operators of a stage; the first takes arm i on port i. ``meetings``: where the inputs of each arm come
+    together. Without steps there is one arm: an order is all in its meeting.
     """
     if not steps:
         return meetings[0]
