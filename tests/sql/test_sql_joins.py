@@ -37,7 +37,7 @@ def test_qualified_names_are_two_columns():
     assert list(node.schema) == ["k", "lts", "rts", "v"]
     assert set(node.times) == {"lts", "rts"}
     join = node.input
-    assert (join.low, join.high, keys(join)) == (-5 * SECOND, 10 * SECOND, [("k", "k")])
+    assert (join.window.low, join.window.high, keys(join)) == (-5 * SECOND, 10 * SECOND, [("k", "k")])
     assert {name for name, _, _ in join.columns} == {"L.ts", "L.k", "src", "x", "R.ts", "R.k", "dst", "v"}
 
 
@@ -56,13 +56,13 @@ def test_qualified_names_are_two_columns():
 def test_a_band_is_found_however_it_is_written(band, low, high):
     for query in (f"FROM L JOIN R ON L.k = R.k AND {band}", f"FROM L, R WHERE {band} AND R.k = L.k"):
         join = join_of(f"SELECT L.k {query}")
-        assert (join.low, join.high) == (low, high)
+        assert (join.window.low, join.window.high) == (low, high)
         assert keys(join)[0 if "ON" in query else -1] == ("k", "k")
 
 
 def test_the_windows_of_two_tables_are_a_band_that_is_open_on_both_sides():
     join = join_of("SELECT src FROM L [RANGE 3 MINUTES, WA ts], R [RANGE 2 MINUTES, WA ts] WHERE L.src = R.dst")
-    assert (join.low, join.high, keys(join)) == (1 - 2 * MINUTE, 3 * MINUTE - 1, [("src", "dst")])
+    assert (join.window.low, join.window.high, keys(join)) == (1 - 2 * MINUTE, 3 * MINUTE - 1, [("src", "dst")])
 
 
 def test_conditions_on_one_table_are_checked_before_the_join_and_those_on_both_after():
@@ -90,12 +90,12 @@ def test_the_same_join_in_python():
     left, right = (stream for stream in (wr.sql("SELECT * FROM L", **tables()), wr.sql("SELECT * FROM R", **tables())))
     join = left.join(right, on="k", within=("-5 seconds", "10 seconds")).node
     same = join_of(f"SELECT L.k FROM L JOIN R ON L.k = R.k AND {BAND}")
-    assert (join.left, join.right, keys(join), join.low, join.high) == (
+    assert (join.left, join.right, keys(join), join.window.low, join.window.high) == (
         same.left,
         same.right,
         keys(same),
-        same.low,
-        same.high,
+        same.window.low,
+        same.window.high,
     )
 
 
@@ -190,7 +190,7 @@ def test_what_is_ambiguous_or_not_supported_is_underlined(query, message, underl
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"within": (0, 0)}, "give on=, or left_on= and right_on="),
+        ({"on": "k"}, "must bound how far apart times are"),
         ({"on": "k", "within": "5 seconds"}, "must be two lengths"),
         ({"on": "k", "within": ("x", "5 seconds")}, "is not a length"),
         ({"on": "k", "within": ("1 second", "-1 second")}, "can have no pairs"),

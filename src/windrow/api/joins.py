@@ -2,51 +2,120 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import cast
 
 import polars as pl
 from sqlglot import exp
 
 from windrow.api import given
+from windrow.api.functions import Udf
 from windrow.api.resolved import resolved
 from windrow.errors import PlanError, QueryError
-from windrow.logical.checked_join import joined
-from windrow.logical.nodes import Node
-from windrow.spec.lengths import Length, length
+from windrow.hosts.local import Value, value
+from windrow.logical import expressions
+from windrow.logical.checked_join import all_columns, joined
+from windrow.logical.nodes import HOWS, How, Join, Node
+from windrow.spec.lengths import Length, length, policy
+from windrow.spec.options import Policy
+from windrow.windows.pairing import Pairing, SameWindow, Within
 
 Names = str | Sequence[str]
+Distances = tuple[Length, Length]
+IN_ROWS = re.compile(r"\s*(-?\d+)\s*rows?\s*", re.IGNORECASE)
+FORCED = ("oa", "iop", "opob", "opib")
 
 
-def joined_streams(
-    left: Node, right: Node, on: Names, left_on: Names, right_on: Names, within: tuple[Length, Length]
-) -> Node:
-    """A join as the Python API declares it."""
-    if left.progress is None or right.progress is None:
-        raise PlanError("join() needs the progressing column of both streams: keep it in select()")
-    low, high = _within(within, left.schema[left.progress])
-    return joined(left, right, _keys(left, right, on, left_on, right_on), low, high)
+@dataclass(frozen=True)
+class Asked:
+    """What ``Stream.join`` was asked for; how, where and how late is as it was given there."""
+
+    on: Names
+    left_on: Names
+    right_on: Names
+    within: Distances | None
+    tumbling: Length | None
+    origin: Value | None
+    how: str
+    where: str | Udf | None
+    suffix: str
+    late: str | Sequence[str]
+    using: str | None
+
+    def of(self, left: Node, right: Node) -> Join:
+        """The join of two streams."""
+        given.one_of(self.how, "how", HOWS)
+        if self.using is not None:
+            given.one_of(self.using, "using", FORCED)
+        window, by_rows = self._window(left, right)
+        columns = all_columns(left, right, given.text(self.suffix, "suffix"))
+        test = self.where.function if isinstance(self.where, Udf) else None
+        keys = _keys(left, right, self)
+        late = self._late()
+        how = cast("How", self.how)
+        pairs = joined(
+            left, right, keys, window, columns, how=how, test=test, late=late, by_rows=by_rows, using=self.using
+        )
+        if self.where is None or test is not None:
+            return pairs
+        text = given.text(self.where, "where")
+        where = expressions.resolve(expressions.column_or(text, pairs.pairs), pairs.pairs, text)
+        return joined(
+            left, right, keys, window, columns, where, text, how=how, late=late, by_rows=by_rows, using=self.using
+        )
+
+    def _late(self) -> tuple[Policy, Policy]:
+        both = (self.late, self.late) if isinstance(self.late, str) else tuple(self.late)
+        if len(both) != 2:
+            raise QueryError(f"late={self.late!r} must be a policy, or one for the left and one for the right side")
+        return policy(both[0]), policy(both[1])
+
+    def _window(self, left: Node, right: Node) -> tuple[Pairing, bool]:
+        """How near times must be, and whether they are row numbers."""
+        if (self.within is None) == (self.tumbling is None):
+            raise QueryError(
+                "a join of streams must bound how far apart times are, or its state would grow forever: give within=, "
+                "the least and the greatest distance, or tumbling=, the length of a window that both are in"
+            )
+        if self.within is not None and (rows := _in_rows(self.within)) is not None:
+            return Within(*rows), True
+        if left.progress is None or right.progress is None:
+            raise PlanError("join() needs the progressing column of both streams: keep it in select()")
+        dtype = left.schema[left.progress]
+        if self.tumbling is not None:
+            origin = 0 if self.origin is None else value(self.origin, dtype, "origin")
+            return SameWindow(length(self.tumbling, dtype, "tumbling"), origin), False
+        if self.origin is not None:
+            raise QueryError("origin= is about tumbling windows: a band has none")
+        assert self.within is not None
+        low, high = self.within
+        return Within(_distance(low, dtype), _distance(high, dtype)), False
 
 
-def _keys(left: Node, right: Node, on: Names, left_on: Names, right_on: Names) -> list[tuple[exp.Expr, exp.Expr]]:
-    both = given.texts(on, "on")
-    mine, others = given.texts(left_on, "left_on"), given.texts(right_on, "right_on")
+def _keys(left: Node, right: Node, asked: Asked) -> list[tuple[exp.Expr, exp.Expr]]:
+    both = given.texts(asked.on, "on")
+    mine, others = given.texts(asked.left_on, "left_on"), given.texts(asked.right_on, "right_on")
     if len(mine) != len(others):
         raise QueryError(f"left_on and right_on need the same number of keys, not {len(mine)} and {len(others)}")
     pairs = [*zip(both, both, strict=True), *zip(mine, others, strict=True)]
-    if not pairs:
-        raise QueryError("not supported yet: a join without equal keys; give on=, or left_on= and right_on=")
     return [(resolved(left, a), resolved(right, b)) for a, b in pairs]
 
 
-def _within(within: tuple[Length, Length], dtype: pl.DataType) -> tuple[int, int]:
+def _in_rows(within: Distances) -> tuple[int, int] | None:
+    """A band of row numbers, if it is one."""
     if isinstance(within, str) or not isinstance(within, Sequence) or len(within) != 2:
         raise QueryError(
             f"within={within!r} must be two lengths, such as ('-5 seconds', '10 seconds'): the least and the greatest "
             "value of the right time less the left time"
         )
-    low, high = within
-    return _distance(low, dtype), _distance(high, dtype)
+    found = [IN_ROWS.fullmatch(each) for each in within if isinstance(each, str)]
+    rows = [int(each[1]) for each in found if each is not None]
+    if len(rows) == 1:
+        raise QueryError(f"within={within!r}: both must be in rows, or none")
+    return (rows[0], rows[1]) if rows else None
 
 
 def _distance(value: Length, dtype: pl.DataType) -> int:

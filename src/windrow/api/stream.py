@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from windrow.api import given
 from windrow.api.functions import Udf
-from windrow.api.joins import joined_streams
+from windrow.api.joins import Asked
 from windrow.api.query import Query, merged
 from windrow.api.resolved import items, order_term, resolved
 from windrow.api.windowed import Windowed
@@ -251,15 +251,31 @@ class Stream(Query):
         right: Stream,
         on: str | Sequence[str] = (),
         *,
-        within: tuple[Length, Length],
+        within: tuple[Length, Length] | None = None,
+        tumbling: Length | None = None,
+        origin: Value | None = None,
         left_on: str | Sequence[str] = (),
         right_on: str | Sequence[str] = (),
+        how: str = "inner",
+        where: str | Udf | None = None,
+        suffix: str = "_right",
+        late: str | Sequence[str] = "drop",
+        using: str | None = None,
     ) -> Stream:
         """Pairs of a row of this stream and one of ``right`` with equal keys and times that are near.
 
         ``on``: columns or SQL expressions that must be equal on both sides; or ``left_on`` and ``right_on``, as many on
-        each side. ``within``: the least and the greatest value of the right time less the left time, both included.
-        A column of ``right`` whose name is taken gets the suffix "_right".
+        each side; or none. ``within``: the least and the greatest value of the right time less the left time, both
+        included; "5 rows" is a distance of row numbers, where both sides are rows of the same stream. ``tumbling``
+        instead: the length of windows, which begin at ``origin``; the rows of a pair are in the same one.
+
+        ``how``: "inner"; "left", "right" or "full", where rows without a partner come out as soon as none can come, and
+        have NULL for the other side; "semi" or "anti", the rows of this stream that have a partner, or none. ``where``:
+        what else must be true of a pair, a SQL expression over the columns of both or a ``wr.udf`` that returns
+        BOOLEAN; a pair for which it fails is a bad row. A column of ``right`` whose name is taken gets the ``suffix``.
+        ``late``: what happens to late rows, "drop", "side" or "error", for both sides or one for each. ``using`` forces
+        a physical join: "oa", or to compare "opob" and "opib", which keep the results in order ("iop": everything below
+        the join, too).
 
         >>> import windrow as wr
         >>> left = wr.stream([{"t": 1, "k": "a"}], progress="t", name="left")
@@ -269,7 +285,8 @@ class Stream(Query):
         """
         if not isinstance(right, Stream):
             raise QueryError(f"join() takes a stream, not {right!r}")
-        return Stream(joined_streams(self.node, right.node, on, left_on, right_on, within), merged([self, right]))
+        asked = Asked(on, left_on, right_on, within, tumbling, origin, how, where, suffix, late, using)
+        return Stream(asked.of(self.node, right.node), merged([self, right]))
 
     def top(self, limit: int, by: str, *, descending: bool = True) -> Stream:
         """The first ``limit`` rows of each window in the order of a SQL expression, the greatest first."""

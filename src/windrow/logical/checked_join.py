@@ -10,8 +10,11 @@ from sqlglot import exp
 from windrow.errors import PlanError, QueryError, listing
 from windrow.logical.checked import on_value
 from windrow.logical.expressions import dtype_of, fail
-from windrow.logical.nodes import Join, Node, Side
+from windrow.logical.nodes import How, Join, Node, Side
 from windrow.progress import LONGEST
+from windrow.spec.functions import Function
+from windrow.spec.options import Policy
+from windrow.windows.pairing import Pairing, SameWindow, Within
 
 SUFFIX = "_right"  # of a right column whose name is taken, as Polars has it
 Columns = tuple[tuple[str, Side, str], ...]
@@ -27,32 +30,81 @@ def joined(
     left: Node,
     right: Node,
     on: Sequence[tuple[exp.Expr, exp.Expr]],
-    low: int,
-    high: int,
+    window: Pairing,
     columns: Columns | None = None,
     where: exp.Expr | None = None,
     sql: str | None = None,
+    *,
+    how: How = "inner",
+    test: Function | None = None,
+    late: tuple[Policy, Policy] = ("drop", "drop"),
+    by_rows: bool = False,
+    using: str | None = None,
 ) -> Join:
     """A join of streams that progress, on keys that can be equal; its names are all different.
 
-    ``where`` is over the result columns, and may name those of ``columns`` only.
+    ``where`` and ``test`` are over the columns of a pair, and may name those of ``columns`` only.
     """
-    left, right = (_timed(node, name) for node, name in ((left, "left"), (right, "right")))
-    _check_times(left, right)
-    if low > high:
-        raise QueryError(f"the join can have no pairs: its band begins at {low} and ends at {high}")
-    if max(abs(low), abs(high)) > LONGEST:
-        raise QueryError("the band of the join is too long")
+    if by_rows:
+        _check_numbers(left, right)
+    else:
+        left, right = (_timed(node, name) for node, name in ((left, "left"), (right, "right")))
+        _check_times(left, right)
+    _check_window(window)
+    _check_late(late)
     for a, b in on:
         common_type(a, dtype_of(a, left.schema, sql), b, dtype_of(b, right.schema, sql), sql)
     columns = all_columns(left, right) if columns is None else columns
     names = [name for name, _, _ in columns]
     if twice := {n for n in names if names.count(n) > 1}:
         raise QueryError(f"both sides of the join have columns {listing(twice)}: give them different names")
-    node = Join(left, right, tuple(on), low, high, columns, where)
-    if where is not None and (dtype := dtype_of(where, node.schema, sql)) != pl.Boolean:
+    node = Join(left, right, tuple(on), window, columns, where, how, test, late, by_rows, using)
+    if where is not None and (dtype := dtype_of(where, node.pairs, sql)) != pl.Boolean:
         raise fail(where, f"a condition must be true or false, and this is of type {dtype}", sql)
+    if test is not None:
+        _check_test(test, node)
     return node
+
+
+def _check_window(window: Pairing) -> None:
+    match window:
+        case Within(low, high) if low > high:
+            raise QueryError(f"the join can have no pairs: its band begins at {low} and ends at {high}")
+        case Within(low, high) if max(abs(low), abs(high)) > LONGEST:
+            raise QueryError("the band of the join is too long")
+        case SameWindow(length, _) if not 0 < length <= LONGEST:
+            raise QueryError("the window of the join must be longer than 0, and at most 2^60")
+
+
+def _check_late(late: tuple[Policy, Policy]) -> None:
+    if "revise" in late:
+        raise QueryError("late rows of a join cannot revise its results: choose drop, side or error")
+
+
+def _check_test(test: Function, node: Join) -> None:
+    if missing := [c for c in test.columns if c not in node.pairs]:
+        raise QueryError(
+            f"{test.name} takes columns {listing(missing)}, which the pairs do not have; available: "
+            f"{listing(node.pairs)}"
+        )
+    if test.returns != pl.Boolean:
+        raise QueryError(f"{test.name} is a condition and must return BOOLEAN, not {test.returns}")
+
+
+def _check_numbers(left: Node, right: Node) -> None:
+    """Row numbers of two streams can be compared only if both number the rows of the same source."""
+    for node, name in ((left, "left"), (right, "right")):
+        if len(node.arrival) != 1:
+            why = "has no row numbers" if not node.arrival else "is numbered by partition"
+            raise PlanError(
+                f"a join over ROWS needs one number for each row, and the {name} side {why}: declare the stream with "
+                "row_num= one column, and keep that column"
+            )
+    if [s.name for s in left.scans] != [s.name for s in right.scans] or len(left.scans) != 1:
+        raise PlanError(
+            "a join over ROWS needs one numbering for both sides, and these are rows of different streams: the n-th "
+            "row of one says nothing about the n-th row of the other. Join a stream with itself, or use times"
+        )
 
 
 def _timed(node: Node, name: str) -> Node:

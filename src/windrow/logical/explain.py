@@ -28,6 +28,7 @@ from windrow.logical.scalar.types import type_name
 from windrow.spec.names import BRANCH, WINDOW_TIME
 from windrow.spec.options import Options
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
+from windrow.windows.pairing import Pairing, SameWindow, Within
 
 
 def span(value: int, dtype: pl.DataType) -> str:
@@ -184,10 +185,25 @@ def join_text(node: Join) -> str:
     left, right = node.left.progress, node.right.progress
     dtype = node.left.schema[left or ""]
     keys = "".join(f" {a.sql('spark')} = {b.sql('spark')} and" for a, b in node.on)
-    band = f"{span(node.low, dtype)} <= right {right} - left {left} <= {span(node.high, dtype)}"
+    if node.by_rows:
+        left, right, dtype = *(each.arrival[-1] for each in node.inputs), pl.Int64()
     more = f" and {node.where.sql('spark')}" if node.where is not None else ""
+    if (test := node.test) is not None:
+        more += f" and {test.name}({', '.join(test.columns)})"
     sides = ", ".join(f"{('left', 'right')[side]}.{column} AS {name}" for name, side, column in node.columns)
-    return f"on{keys} {band}{more}: {sides}"
+    late = "" if node.late == ("drop", "drop") else f"; late left rows: {node.late[0]}, right rows: {node.late[1]}"
+    how = "" if node.how == "inner" else f"{node.how} "
+    using = "" if node.using is None else f"; using {node.using}"
+    return f"{how}on{keys} {_near(node.window, left or '', right or '', dtype)}{more}: {sides}{late}{using}"
+
+
+def _near(window: Pairing, left: str, right: str, dtype: pl.DataType) -> str:
+    """How near the times of a pair are."""
+    if isinstance(window, Within):
+        return f"{span(window.low, dtype)} <= right {right} - left {left} <= {span(window.high, dtype)}"
+    assert isinstance(window, SameWindow)
+    origin = f", ORIGIN {span(window.origin, dtype)}" if window.origin else ""
+    return f"left {left} and right {right} in one window [TUMBLING {span(window.length, dtype)}{origin}]"
 
 
 def text(node: Node) -> str:

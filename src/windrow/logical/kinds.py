@@ -65,5 +65,9 @@ class SameRows(Single):
         return self.input.times
 
     @property
+    def pair_times(self) -> dict[str, str]:
+        return self.input.pair_times
+
+    @property
     def origin(self) -> Node:
         return self.input.origin

@@ -63,6 +63,11 @@ class Node(ABC):
         return next((time.lead for time in self.times.values()), 0)
 
     @property
+    def pair_times(self) -> dict[str, str]:
+        """Of pairs, the columns with the times of both rows, NULL where there is none: which of the two each one is."""
+        return {}
+
+    @property
     def arrival(self) -> tuple[str, ...]:
         """The columns that number its rows by arrival; none where rows have no common order of arrival."""
         return ()

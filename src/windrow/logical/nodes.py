@@ -1,7 +1,7 @@
 """Logical plans: what a query means. Fields, schema and questions; hosts and optimizers visit them."""
 
 from windrow.logical.asked import columns_asked, columns_read
-from windrow.logical.join import EARLIER, LATER, LEFT, RIGHT, Join, Side
+from windrow.logical.join import EARLIER, FIRST, HOWS, LATER, LEFT, RIGHT, UNMATCHED, How, Join
 from windrow.logical.kinds import OnRows, SameRows
 from windrow.logical.node import Node, before, progressing
 from windrow.logical.rows import Apply, Distinct, Filter, Ordered, Project, Split, Union
@@ -16,20 +16,25 @@ from windrow.logical.windowed import (
     aggregate_type,
     window_time,
 )
+from windrow.windows.pairing import Side
 
 PROGRESSING = "a timestamp, date or integer"
 
 __all__ = [
     "EARLIER",
+    "FIRST",
+    "HOWS",
     "LATER",
     "LEFT",
     "OF_ROWS",
     "PROGRESSING",
     "RIGHT",
+    "UNMATCHED",
     "AggregateCall",
     "Apply",
     "Distinct",
     "Filter",
+    "How",
     "Join",
     "Node",
     "OnRows",

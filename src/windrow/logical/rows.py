@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -11,13 +12,15 @@ from sqlglot import exp
 
 from windrow.logical.asked import columns_read
 from windrow.logical.expressions import dtype_of
-from windrow.logical.join import EARLIER, LATER, LEFT, RIGHT
+from windrow.logical.join import EARLIER, FIRST, LATER, LEFT, RIGHT
 from windrow.logical.kinds import OnRows, SameRows
 from windrow.logical.monotone import monotone
 from windrow.logical.node import Node, Time, Times, before, columns_in, progressing
 from windrow.logical.source import Scan
 from windrow.spec.functions import Function
 from windrow.spec.names import BRANCH
+
+OF_BOTH: dict[type[exp.Expr], str] = {exp.Greatest: LATER, exp.Least: EARLIER, exp.Coalesce: FIRST}
 
 
 @dataclass(frozen=True)
@@ -51,13 +54,18 @@ class Project(OnRows):
         kept = {n: time for n, e in self.columns if (time := self._time(e)) is not None}
         return kept if kept or self._retimed is None else {self._retimed: Time(0, self._retimed)}
 
+    @property
+    def pair_times(self) -> dict[str, str]:
+        given = self.input.pair_times
+        return {n: given[e.name] for n, e in self.columns if isinstance(e, exp.Column) and e.name in given}
+
     def _time(self, tree: exp.Expr) -> Time | None:
         """What a column progresses by, if it does: it is one of the input, just before one, or the later of two."""
         given = self.input.times
         if isinstance(tree, exp.Column):
             return given.get(tree.name)
-        if isinstance(tree, (exp.Greatest, exp.Least)):
-            return _of_both(tree, given)
+        if type(tree) in OF_BOTH:
+            return _of_both(tree, self.input.pair_times)
         found = (t for c, t in given.items() if t.lead == 1 and tree == before(c, self.input.schema[c]))
         return next((t._replace(lead=0) for t in found), None)
 
@@ -83,13 +91,14 @@ class Project(OnRows):
         return (columns_in(e for _, e in self.columns),)
 
 
-def _of_both(tree: exp.Expr, given: Times) -> Time | None:
-    """``greatest(l, r)`` and ``least(l, r)`` of the two times of a join progress, too."""
+def _of_both(tree: exp.Expr, given: Mapping[str, str]) -> Time | None:
+    """``greatest(l, r)``, ``least(l, r)`` and ``coalesce(l, r)`` of the two times of a join progress, too."""
     columns = [tree.this, *tree.expressions]
-    times = [given.get(c.name) for c in columns if isinstance(c, exp.Column)]
-    if len(times) != len(columns) or sorted(t.of for t in times if t is not None) != [LEFT, RIGHT]:
+    times = [given.get(c.name, "") for c in columns if isinstance(c, exp.Column)]
+    both = len(times) == len(columns) and sorted(times) == [LEFT, RIGHT]
+    if not both or (isinstance(tree, exp.Coalesce) and times[0] != LEFT):
         return None
-    return Time(0, LATER if isinstance(tree, exp.Greatest) else EARLIER)
+    return Time(0, OF_BOTH[type(tree)])
 
 
 @dataclass(frozen=True)

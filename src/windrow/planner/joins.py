@@ -9,6 +9,7 @@ from typing import Any, cast
 import polars as pl
 from sqlglot import exp
 
+from windrow.errors import PlanError
 from windrow.logical.checked_join import common_type
 from windrow.logical.explain import join_text
 from windrow.logical.expressions import dtype_of, translate
@@ -20,6 +21,7 @@ from windrow.operators.state.late import late_schema
 from windrow.planner.partition import ByKeys, ByTime, Partition
 from windrow.planner.plan import Arm, Pipeline, Stage, Step
 from windrow.spec.names import PROGRESS
+from windrow.windows.pairing import Within
 
 SLICES = 8  # slices of time are so many times as long as the band, so that few rows lie near a border
 
@@ -36,8 +38,10 @@ def _partition(node: Join, side: int) -> Partition:
     """Pairs meet in one shard: by their keys, or, if there are none, by the time of the left row."""
     if node.on:
         return ByKeys(key_columns(node))
-    length = SLICES * (node.high - node.low + 1)
-    return ByTime(length, node.high, -node.low) if side else ByTime(length)
+    window = node.window
+    assert isinstance(window, Within)
+    length = SLICES * window.width
+    return ByTime(length, window.high, -window.low) if side else ByTime(length)
 
 
 def key_columns(node: Join) -> tuple[str, ...]:
@@ -71,7 +75,10 @@ def join_stage(number: int, node: Join, arms: tuple[Arm, ...], on: str | None) -
     """``on``: which time of a pair its consumer wants to progress on; the later one if it does not say."""
     where = translate(node.where, node.schema) if node.where is not None else None
     time = (on or LATER).removeprefix("@")
-    make = partial(WindowJoin, key_columns(node), node.low, node.high, cast("On", time), where)
+    window = node.window
+    if not isinstance(window, Within) or node.how != "inner" or node.test is not None:
+        raise PlanError("not supported yet: this join")
+    make = partial(WindowJoin, key_columns(node), window.low, window.high, cast("On", time), where)
     bound = node.left.schema[node.left.progress or ""]
     kept = "a row is kept until the other side has promised past its last partner"
     says = f"pairs {join_text(node).split(': ')[0]}; {kept}; progress on the {time} time"

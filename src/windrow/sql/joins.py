@@ -19,6 +19,7 @@ from windrow.sql.clause import join_range, over
 from windrow.sql.scope import Scope, name_of
 from windrow.sql.terms import Terms
 from windrow.sql.trees import CLAUSE
+from windrow.windows.pairing import Within
 
 
 @dataclass
@@ -63,7 +64,7 @@ class JoinedTables:
         columns = tuple((name, side, c) for name, (side, c) in self.origins.items())
         where = exp.and_(*rest, copy=False) if rest else None
         with self.terms.at(self.join):
-            return joined(sides[0], sides[1], pairs, low, high, columns, where, self.terms.text)
+            return joined(sides[0], sides[1], pairs, Within(low, high), columns, where, self.terms.text)
 
     @property
     def _sides(self) -> tuple[Side, Side]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from windrow.logical.node import Node, columns_in
+from windrow.logical.node import Node
 from windrow.logical.nodes import Join, columns_asked
 from windrow.planner.rules.transform import transform
 
@@ -16,7 +16,7 @@ def prune_columns(node: Node) -> Node:
     def pruned(before: Node, now: Node) -> Node:
         if not isinstance(now, Join):
             return now
-        used = asked[id(before)] | columns_in([now.where])
+        used = asked[id(before)] | now.tested
         kept = tuple(column for column in now.columns if column[0] in used)
         return now if kept == now.columns else replace(now, columns=kept)
 

@@ -9,8 +9,9 @@ import polars as pl
 from sqlglot import exp
 
 from windrow.logical.expressions import dtype_of
+from windrow.logical.join import TIMED
 from windrow.logical.node import Node, columns_in
-from windrow.logical.nodes import Filter, Join
+from windrow.logical.nodes import Filter, Join, Side
 from windrow.planner.rules.transform import transform
 
 # What cannot fail whatever the values are: a row without a partner must not stop a query.
@@ -45,11 +46,11 @@ def push_filters(node: Node) -> Node:
 def _pushed(_before: Node, node: Node) -> Node:
     if not isinstance(node, Filter) or not isinstance(node.input, Join):
         return node
-    join, rest = node.input, []
+    join, rest = node.input, list[exp.Expr]()
     sides: tuple[list[exp.Expr], list[exp.Expr]] = ([], [])
     for condition in _conjuncts(node.predicate):
         found = _side(condition, join)
-        if found is None:
+        if found is None or found[0] not in TIMED[join.how]:  # a row of the other side is NULL where it is missing
             rest.append(condition)
         else:
             side, names = found
@@ -66,7 +67,7 @@ def _conjuncts(tree: exp.Expr) -> list[exp.Expr]:
     return [*_conjuncts(tree.left), *_conjuncts(tree.right)] if isinstance(tree, exp.And) else [tree]
 
 
-def _side(condition: exp.Expr, join: Join) -> tuple[int, Mapping[str, str]] | None:
+def _side(condition: exp.Expr, join: Join) -> tuple[Side, Mapping[str, str]] | None:
     """The side whose columns are the only ones that a condition names, and what they are called there."""
     if not all(isinstance(part, SAFE) and _alike(part, join) for part in condition.walk()):
         return None

@@ -178,13 +178,13 @@ def _split(node: Split, given: Given) -> Iterable[Row]:
 def _joined(node: Join, given: Given) -> Iterable[Row]:
     """All pairs: near enough, equal in the keys, and where the condition is true. NULL is equal to nothing."""
     keys = [alike(evaluate(a, node.left.schema), evaluate(b, node.right.schema)) for a, b in node.on]
-    where = evaluate(node.where, node.schema) if node.where is not None else None
+    where = evaluate(node.where, node.pairs) if node.where is not None else None
     times = [side.progress or "" for side in node.inputs]
     for pair in product(*(rows_of(side, given) for side in node.inputs)):
         left, right = pair
         equal = all(_equal(a.of(left), b.of(right)) for a, b in keys)
         found = {name: pair[side][column] for name, side, column in node.columns}
-        near = node.low <= right[times[1]] - left[times[0]] <= node.high
+        near = node.window.near(left[times[0]], right[times[1]])
         if near and equal and (where is None or where.of(found)):
             yield found
 
