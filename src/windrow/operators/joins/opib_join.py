@@ -5,9 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from windrow.errors import PlanError
-from windrow.operators.joins.window_join import WindowJoin
+from windrow.operators.joins.window_join import Kind, WindowJoin
 from windrow.operators.operator import Item, Wait
-from windrow.operators.state.late import on_time
 from windrow.operators.state.parts import part_of, together
 from windrow.operators.state.runs import Runs
 from windrow.progress import END, START, Punctuation
@@ -20,10 +19,10 @@ SIDES: tuple[Side, Side] = (0, 1)
 HELD: dict[str, tuple[Side, ...]] = {"left": (0,), "right": (1,), "later": (0, 1)}  # which rows wait, by the order
 
 
-def refused(how: str, on: str) -> str | None:
+def refused(kind: Kind, on: str) -> str | None:
     """Why there is no such join, if there is none."""
-    if how != "inner":
-        return f"using='opib' makes inner joins only, and this is a {how} join: choose using='opob'"
+    if kind != Kind():
+        return "using='opib' makes inner joins only: choose using='opob'"
     if on not in HELD:
         return f"using='opib' cannot order pairs by the {on} of their times: choose using='opob'"
     return None
@@ -36,17 +35,19 @@ class OpibJoin:
 
     The join inside is given rows in this order, and about the rows that wait it is promised no more than that.
 
-    >>> join = OpibJoin(WindowJoin(["k"], 0, 5, "left"))
+    >>> from windrow.windows.pairing import Within
+    >>> types = {"a": pl.String()}, {"b": pl.String()}
+    >>> join = OpibJoin(WindowJoin(["k"], Within(0, 5), types, on="left"))
     >>> join.on_batch(0, pl.DataFrame({"k": [1, 1], "@t": [12, 10], "a": ["x", "y"]}))
     []
     >>> join.on_batch(1, pl.DataFrame({"k": [1], "@t": [13], "b": ["z"]}))
     []
     >>> join.on_punctuation(0, Punctuation(20)), join.on_punctuation(1, Punctuation(17))[0].rows()
-    ([], [(1, 'y', 'z', 10)])
+    ([], [('y', 'z', 10)])
     """
 
     def __init__(self, join: WindowJoin) -> None:
-        if reason := refused(join.how, join.on):
+        if reason := refused(join.kind, join.on):
             raise PlanError(reason)
         self.join = join
         self.held = {side: Runs() for side in HELD[join.on]}
@@ -57,7 +58,7 @@ class OpibJoin:
         side = SIDES[port]
         if side not in self.held:
             return self.join.on_batch(port, batch)
-        rows, late = on_time(batch, self.promised[port].value, self.join.late[port])
+        rows, late = self.join.on_time(side, batch, self.promised[port].value)
         self.held[side].push(rows)
         return [*self._due(), *late]
 

@@ -17,13 +17,14 @@ class OpobJoin:
     covers them. So they come out in the order of the time that the join progresses on.
 
     >>> import polars as pl
-    >>> join = OpobJoin(WindowJoin(["k"], 0, 5, "left"))
+    >>> from windrow.windows.pairing import Within
+    >>> types = {"a": pl.String()}, {"b": pl.String()}
+    >>> join = OpobJoin(WindowJoin(["k"], Within(0, 5), types, on="left"))
     >>> join.on_batch(0, pl.DataFrame({"k": [1, 1], "@t": [12, 10], "a": ["x", "y"]}))
     []
-    >>> join.on_batch(1, pl.DataFrame({"k": [1], "@t": [13], "b": ["z"]}))
-    []
+    >>> [counted] = join.on_batch(1, pl.DataFrame({"k": [1], "@t": [13], "b": ["z"]}))
     >>> join.on_punctuation(0, Punctuation(20)), join.on_punctuation(1, Punctuation(17))[0].rows()
-    ([], [(1, 'y', 'z', 10), (1, 'x', 'z', 12)])
+    ([], [('y', 'z', 10), ('x', 'z', 12)])
     """
 
     def __init__(self, join: WindowJoin) -> None:

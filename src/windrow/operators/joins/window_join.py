@@ -109,7 +109,7 @@ class WindowJoin:
     # -- rows --------------------------------------------------------------------------------------------------
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         side = _side(port)
-        rows, late = self._on_time(side, batch)
+        rows, late = self.on_time(side, batch, self.sides[side].promised)
         if not rows.height:
             return late
         rows = hashed(rows, self.keys)
@@ -123,8 +123,9 @@ class WindowJoin:
         self._keep(found, side, rows, matched, greatest >= other.promised)
         return [*found.items, *_counted(found), *late]
 
-    def _on_time(self, side: pairing.Side, batch: Batch) -> tuple[Batch, list[Item]]:
-        promised, policy = self.sides[side].promised, self.late[side]
+    def on_time(self, side: pairing.Side, batch: Batch, promised: int) -> tuple[Batch, list[Item]]:
+        """The rows that keep a promise about their side, and what is counted of the others."""
+        policy = self.late[side]
         if HOME not in batch.columns:
             return on_time(batch, promised, policy)
         home = batch[HOME]
@@ -291,7 +292,8 @@ class WindowJoin:
         return found
 
     def restore(self, state: State) -> None:
-        rows = {of: (promised, reached) for of, promised, reached in state["promises"].rows()} if state else {}
+        saved = state["promises"].rows() if "promises" in state else []
+        rows = {of: (promised, reached) for of, promised, reached in saved}
         for name, kept in self._named():
             kept.promised, kept.reached = rows.get(name, (START, None))
         self.given = rows.get("pairs", (START, None))[0]
