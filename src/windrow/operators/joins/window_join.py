@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,19 +12,18 @@ import polars as pl
 from windrow.operators.joins.condition import Condition
 from windrow.operators.joins.promises import joint
 from windrow.operators.operator import Item, Side, Wait
-from windrow.operators.state.join_side import HASH, JoinSide, hashed
-from windrow.operators.state.late import on_time
+from windrow.operators.state.join_side import JoinSide, hashed
+from windrow.operators.state.late import LATE_BY, LATE_ROWS, on_time
 from windrow.progress import END, START, Punctuation, ended
 from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.functions import Function
-from windrow.spec.names import PROGRESS
+from windrow.spec.names import HOME, PROGRESS
 from windrow.windows import pairing
 from windrow.windows.pairing import Pairing
 from windrow.windows.tuples import Bools, Ints
 
 On = Literal["left", "right", "later", "earlier", "first"]  # which time of a pair is its progress value
 NAMES = ("left", "right")
-HOME = "@home"  # of a row that is copied to several shards: whether this is the one that counts it
 PIECE = 1 << 16  # rows without a partner that come out together: what follows works on pieces of bounded size
 Types = Mapping[str, pl.DataType]
 
@@ -124,14 +123,14 @@ class WindowJoin:
         return [*found.items, *_counted(found), *late]
 
     def on_time(self, side: pairing.Side, batch: Batch, promised: int) -> tuple[Batch, list[Item]]:
-        """The rows that keep a promise about their side, and what is counted of the others."""
+        """The rows that keep a promise. Late ones are counted where they are at home; "side" shows them."""
         policy = self.late[side]
-        if HOME not in batch.columns:
-            return on_time(batch, promised, policy)
-        home = batch[HOME]
-        own, late = on_time(batch.filter(home), promised, policy)
-        copied = batch.filter(~home & (batch[PROGRESS] >= promised))
-        return pl.concat([own, copied]).drop(HOME), late
+        copied = batch.filter(~pl.col(HOME) & (pl.col(PROGRESS) >= promised)) if HOME in batch.columns else None
+        own = batch if copied is None else batch.filter(pl.col(HOME))
+        rows, late = on_time(own, promised, "error" if policy == "error" else "drop")
+        if policy == "drop":
+            late = [replace(s, rows=s.rows.select(LATE_BY, LATE_ROWS)) for s in late if isinstance(s, Side)]
+        return (rows if copied is None else pl.concat([rows, copied]).drop(HOME)), late
 
     def _pair(
         self,
