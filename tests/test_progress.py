@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.progress import END, START, Combined, Promises, Punctuation
+from windrow.progress import END, START, Combined, Promises, Punctuation, grown
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=60)
 GROUPS = ["a", "b", ("c", None)]
@@ -142,3 +142,44 @@ def test_one_input_passes_its_promises_on():
     assert combined.give(0, Punctuation(5, "a")) == [Punctuation(5, "a")]
     assert combined.give(0, Punctuation(7)) == [Punctuation(7)]
     assert combined.give(0, Punctuation(6, "a")) == combined.give(0, Punctuation(7)) == []
+
+
+# -- joint promises ----------------------------------------------------------------------------------------------------
+def test_a_joint_promise_is_news_even_if_the_value_is_not():
+    promises = Promises()
+    assert promises.give(Punctuation(5, boxes=((7, 8),)))
+    assert promises.give(Punctuation(5, boxes=((7, 9),)))
+    assert not promises.give(Punctuation(5, boxes=((6, 9),)))
+    assert not promises.give(Punctuation(5))
+    assert promises.boxes == ((7, 9),)
+
+
+def test_a_box_that_does_not_contain_the_one_before_is_not_taken():
+    """The least box around both would promise more than either of them."""
+    assert grown(((5, 9),), ((9, 5),)) == ((5, 9),)
+
+
+TWO_TIMES = st.tuples(st.integers(0, 6), st.integers(0, 6))
+
+
+@CHECK
+@given(st.lists(st.tuples(st.integers(0, INPUTS - 1), TWO_TIMES, TWO_TIMES), max_size=20))
+def test_the_boxes_of_a_union_are_in_the_boxes_of_all_inputs(feed):
+    combined, given_boxes = Combined(INPUTS), [()] * INPUTS
+    for port, *boxes in feed:
+        given_boxes[port] = grown(given_boxes[port], tuple(boxes))
+        combined.give(port, Punctuation(0, boxes=tuple(boxes)))
+        if not all(given_boxes):
+            assert combined.given.boxes == ()
+            continue
+        for place, (a, b) in enumerate(combined.given.boxes):
+            assert a == min(each[place][0] for each in given_boxes)
+            assert b == min(each[place][1] for each in given_boxes)
+
+
+def test_an_input_that_has_ended_does_not_hold_the_boxes_of_a_union_back():
+    combined = Combined(2)
+    combined.give(0, Punctuation(1, boxes=((2, 2),)))
+    combined.give(0, Punctuation(END))
+    [found] = combined.give(1, Punctuation(3, boxes=((9, 4),)))
+    assert (found.value, found.boxes) == (3, ((9, 4),))

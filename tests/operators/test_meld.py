@@ -129,3 +129,16 @@ def test_restoring_nothing_starts_anew(state):
     meld.on_punctuation(0, Punctuation(5))
     meld.restore(state if state is not None else Meld(1).snapshot())
     assert meld.on_punctuation(0, Punctuation(3)) == [Punctuation(3)]
+
+
+@CHECK
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 6), st.integers(0, 6), st.booleans()), max_size=15))
+def test_joint_promises_pass_across_restores(steps):
+    meld, disk, expected = Meld(2), {}, Combined(2)
+    for port, left, right, restore in steps:
+        if restore:
+            disk.update(meld.changes())
+            meld = Meld(2)
+            meld.restore(dict(disk))
+        promise = Punctuation(min(left, right), boxes=((left, END), (left, right)))
+        assert meld.on_punctuation(port, promise) == expected.give(port, promise)

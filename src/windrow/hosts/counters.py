@@ -12,6 +12,9 @@ class Counter(Enum):
     ROWS_BAD = "bad rows; they are in the side output with the reason"
     ROWS_LATE = "late rows that were dropped or set aside"
     ROWS_REVISED = "late rows that changed a released result"
+    ROWS_JOINED = "rows of a join that found a partner"
+    ROWS_FREED = "rows of a join that left without a partner"
+    ROWS_COPIED = "copies of rows of a join that lie near a border of time slices"
     ROWS_OUT = "rows of the result"
     STATE_BYTES = "bytes of state after the last micro-batch"
     FILES_BAD = "files that cannot be read"
@@ -36,8 +39,10 @@ OF_SIDES = {
     "bad": Counter.ROWS_BAD,
     "late": Counter.ROWS_LATE,
     "revised": Counter.ROWS_REVISED,
+    "joined": Counter.ROWS_JOINED,
+    "freed": Counter.ROWS_FREED,
     "ignored": Counter.PROMISES_IGNORED,
     "unmatched": Counter.PROMISES_UNMATCHED,
 }
-ON_SPARK = {Counter.STATE_BYTES, Counter.ROWS_SENT, Counter.PROMISES_SENT}  # one process has no exchange
+ON_SPARK = {Counter.STATE_BYTES, Counter.ROWS_COPIED, Counter.ROWS_SENT, Counter.PROMISES_SENT}  # one process has no exchange
 NAMES = tuple(counter.label for counter in Counter)

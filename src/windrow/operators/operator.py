@@ -17,12 +17,13 @@ class Side:
 
     ``bad`` and ``late`` rows have left the main stream; ``revised`` rows were late and changed a released result.
     ``evidence`` describes rows and counts none; ``marks`` are the values of markers, for an audit. ``ignored``
-    promises say less than an earlier one; ``unmatched`` promises are about a group of which nothing is held.
+    promises say less than an earlier one; ``unmatched`` promises are about a group of which nothing is held. Rows of a
+    join are ``joined`` when they find their first partner, and ``freed`` when they leave without one.
 
     ``count`` rows are meant; ``rows`` describes them: a bad row with its reason, a late one with its window.
     """
 
-    kind: Literal["bad", "late", "revised", "evidence", "ignored", "unmatched", "marks"]
+    kind: Literal["bad", "late", "revised", "evidence", "ignored", "unmatched", "marks", "joined", "freed"]
     count: int
     rows: Batch = field(default_factory=pl.DataFrame, compare=False)
 

@@ -2,93 +2,220 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 import polars as pl
 
-from windrow.operators.operator import Item, Wait
-from windrow.operators.state.keyed import banded, matched
+from windrow.operators.joins.condition import Condition
+from windrow.operators.joins.promises import joint
+from windrow.operators.operator import Item, Side, Wait
+from windrow.operators.state.join_side import HASH, JoinSide, hashed
 from windrow.operators.state.late import on_time
-from windrow.operators.state.runs import Runs
 from windrow.progress import END, START, Punctuation, ended
 from windrow.spec.batches import Batch, Changes, State
+from windrow.spec.functions import Function
 from windrow.spec.names import PROGRESS
+from windrow.windows import pairing
+from windrow.windows.pairing import Pairing
+from windrow.windows.tuples import Bools, Ints
 
-OTHER = "@other"  # the progress value of the right row of a pair
-On = Literal["left", "right", "later", "earlier"]  # which time of a pair is its progress value
-SIDES = ("left", "right")
+On = Literal["left", "right", "later", "earlier", "first"]  # which time of a pair is its progress value
+NAMES = ("left", "right")
+HOME = "@home"  # of a row that is copied to several shards: whether this is the one that counts it
+PIECE = 1 << 16  # rows without a partner that come out together: what follows works on pieces of bounded size
+Types = Mapping[str, pl.DataType]
 
 
 @dataclass
 class Kept:
     """The rows of one side that can still find a partner, and what the side has promised."""
 
-    runs: Runs = field(default_factory=Runs)
+    rows: JoinSide
+    types: dict[str, pl.DataType]  # the columns of results that are from this side
     promised: int = START
     reached: int | None = None  # of a side that has ended: how far it came
 
 
+@dataclass(frozen=True)
+class Kind:
+    """Which rows come out: pairs, rows of a side without a partner, or left rows that have one."""
+
+    pairs: bool = True
+    alone: tuple[pairing.Side, ...] = ()
+    once: bool = False  # a left row leaves when it finds its first partner
+
+    @classmethod
+    def of(cls, how: str) -> Kind:
+        match how:
+            case "semi":
+                return cls(pairs=False, once=True)
+            case "anti":
+                return cls(pairs=False, alone=(0,), once=True)
+        alone: dict[str, tuple[pairing.Side, ...]] = {"left": (0,), "right": (1,), "full": (0, 1)}
+        return cls(alone=alone.get(how, ()))
+
+
+@dataclass
+class _Found:
+    """What a batch gives: results, and counts."""
+
+    items: list[Item] = field(default_factory=list)
+    joined: int = 0
+    freed: int = 0
+
+
 class WindowJoin:
-    """A left and a right row are a pair if their keys are equal and ``low <= right time - left time <= high``.
+    """A left and a right row are a pair if their keys are equal, their times near, and the condition is true.
 
     A pair comes out as soon as both rows are there. A row is kept until the promise of the other side says that no
-    partner can come; one that cannot find any is not kept at all. NULL keys must not come here: they equal nothing.
+    partner can come; one that cannot find any is not kept at all. Rows without a partner come out when they leave, a
+    left row of a semi join when its first partner comes. A NULL key equals nothing.
 
-    >>> join = WindowJoin(["k"], 0, 5)
-    >>> join.on_batch(0, pl.DataFrame({"k": [1], "@t": [10], "a": ["x"]}))
+    ``types``: the columns of each side that results and conditions have.
+
+    >>> types = {"k": pl.Int64(), "a": pl.String()}, {"b": pl.String()}
+    >>> join = WindowJoin(["@k"], pairing.Within(0, 5), types)
+    >>> join.on_batch(0, pl.DataFrame({"@k": [1], "@t": [10], "k": [1], "a": ["x"]}))
     []
-    >>> join.on_batch(1, pl.DataFrame({"k": [1, 1], "@t": [15, 16], "b": ["y", "z"]}))[0].rows()
+    >>> join.on_batch(1, pl.DataFrame({"@k": [1, 1], "@t": [15, 16], "b": ["y", "z"]}))[0].rows()
     [(1, 'x', 'y', 15)]
     """
 
     def __init__(
-        self, keys: Sequence[str], low: int, high: int, on: On = "later", where: pl.Expr | None = None
+        self,
+        keys: Sequence[str],
+        window: Pairing,
+        types: tuple[Types, Types],
+        *,
+        on: On = "later",
+        how: str = "inner",
+        where: pl.Expr | None = None,
+        test: Function | None = None,
+        late: tuple[str, str] = ("drop", "drop"),
     ) -> None:
         self.keys = list(keys)
-        self.low = low
-        self.high = high
+        self.window = window
         self.on = on
-        self.where = where
-        self.sides = (Kept(), Kept())
+        self.kind = Kind.of(how)
+        self.condition = None if where is None and test is None else Condition(where, test)
+        self.late = late
+        self.sides = (Kept(JoinSide(keys), dict(types[0])), Kept(JoinSide(keys), dict(types[1])))
         self.given = START
         self._saved = self._progress()
 
     # -- rows --------------------------------------------------------------------------------------------------
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        rows, late = on_time(batch, self.sides[port].promised, "drop")
+        side = _side(port)
+        rows, late = self._on_time(side, batch)
         if not rows.height:
             return late
-        other = self.sides[1 - port]
-        nearest, farthest = self._reach(port)
-        first, last = _span(rows)
-        partners = other.runs.between(first + nearest, last + farthest)
-        pairs = [found for part in partners if (found := self._pairs(port, rows, part)).height]
-        self.sides[port].runs.push(rows.filter(pl.col(PROGRESS) + farthest >= other.promised))
-        return [*([pl.concat(pairs)] if pairs else []), *late]
+        rows = hashed(rows, self.keys)
+        times = rows[PROGRESS].to_numpy()
+        least, greatest = self.window.partners(side, times)
+        found, matched = _Found(), np.zeros(rows.height, np.bool_)
+        other = self.sides[1 - side]
+        for number, mine, places in other.rows.partners(rows, least, greatest):
+            self._pair(found, side, rows, mine, number, places, matched)
+        found.joined += int(matched.sum())
+        self._keep(found, side, rows, matched, greatest >= other.promised)
+        return [*found.items, *_counted(found), *late]
 
-    def _reach(self, port: int) -> tuple[int, int]:
-        """How far the partners of a row can be from it: the nearest and the farthest time less its own."""
-        return (self.low, self.high) if port == 0 else (-self.high, -self.low)
+    def _on_time(self, side: pairing.Side, batch: Batch) -> tuple[Batch, list[Item]]:
+        promised, policy = self.sides[side].promised, self.late[side]
+        if HOME not in batch.columns:
+            return on_time(batch, promised, policy)
+        home = batch[HOME]
+        own, late = on_time(batch.filter(home), promised, policy)
+        copied = batch.filter(~home & (batch[PROGRESS] >= promised))
+        return pl.concat([own, copied]).drop(HOME), late
 
-    def _pairs(self, port: int, rows: Batch, partners: Batch) -> Batch:
-        left, right = (rows, partners) if port == 0 else (partners, rows)
-        right = right.rename({PROGRESS: OTHER})
-        if self.keys:
-            both = matched(left, right, self.keys, "inner").filter(
-                (pl.col(OTHER) - pl.col(PROGRESS)).is_between(self.low, self.high)
-            )
-        else:
-            both = banded(left, right, PROGRESS, OTHER, self.low, self.high)
-        both = both.filter(self.where) if self.where is not None else both
-        time = {
-            "left": pl.col(PROGRESS),
-            "right": pl.col(OTHER),
-            "later": pl.max_horizontal(PROGRESS, OTHER),
-            "earlier": pl.min_horizontal(PROGRESS, OTHER),
-        }[self.on]
-        return both.select(pl.exclude("^@.*$"), time.alias(PROGRESS))
+    def _pair(
+        self,
+        found: _Found,
+        side: pairing.Side,
+        rows: Batch,
+        mine: Any,
+        number: int,
+        places: Any,
+        matched: Bools,
+    ) -> None:
+        """Pairs of rows of a batch with rows that one run of the other side holds."""
+        other = self.sides[1 - side].rows
+        run = other.runs[number]
+        pairs = None
+        if self.kind.pairs or self.condition is not None:
+            both = ((rows, mine), (run.frame, places))
+            pairs = self._built(*(both if side == 0 else both[::-1]))
+        if self.condition is not None:
+            assert pairs is not None
+            holds, bad = self.condition.holds(pairs)
+            mine, places, pairs = mine[holds], places[holds], pairs.filter(pl.Series(holds))
+            found.items += bad
+        if not len(mine):
+            return
+        matched[mine] = True
+        news = np.unique(places[~run.matched[places]])
+        found.joined += len(news)
+        other.match(number, places)
+        if self.kind.pairs:
+            assert pairs is not None
+            found.items.append(pairs)
+        elif side == 1:  # left rows that have waited for this
+            found.items += self._once(run.frame[news])
+            other.leave(number, news)
+
+    def _once(self, rows: Batch) -> list[Item]:
+        """Left rows that have found their first partner: results of a semi join."""
+        return [] if self.kind.alone or not rows.height else [self._single(0, rows)]
+
+    def _keep(self, found: _Found, side: pairing.Side, rows: Batch, matched: Bools, waits: Bools) -> None:
+        """Rows of a batch that can still find a partner are kept; what is known of the others comes out."""
+        if self.kind.once and side == 0:
+            if matched.any():
+                found.items += self._once(rows.filter(pl.Series(matched)))
+            waits = waits & ~matched
+        alone = ~waits & ~matched
+        if alone.any():
+            found.freed += int(alone.sum())
+            if side in self.kind.alone:
+                found.items.append(self._single(side, rows.filter(pl.Series(alone))))
+        if waits.all():
+            self.sides[side].rows.push(rows, matched)
+        elif waits.any():
+            self.sides[side].rows.push(rows.filter(pl.Series(waits)), matched[waits])
+
+    # -- results -----------------------------------------------------------------------------------------------
+    def _built(self, left: tuple[Batch, Any], right: tuple[Batch, Any]) -> Batch:
+        """Pairs as rows; each side is rows, and the places of those that are meant."""
+        columns: list[pl.Series] = []
+        for kept, (rows, places) in zip(self.sides, (left, right), strict=True):
+            at = pl.Series(places)
+            columns += [rows[name].gather(at) for name in kept.types]
+        times = [rows[PROGRESS].to_numpy()[places] for rows, places in (left, right)]
+        return pl.DataFrame([*columns, pl.Series(PROGRESS, self._time(*times))])
+
+    def _time(self, left: Ints, right: Ints) -> Ints:
+        match self.on:
+            case "later":
+                return np.maximum(left, right)
+            case "earlier":
+                return np.minimum(left, right)
+            case "right":
+                return right
+        return left
+
+    def _single(self, side: pairing.Side, rows: Batch) -> Batch:
+        """Rows of one side, with NULL for what is from the other."""
+        columns = []
+        for number, kept in enumerate(self.sides):
+            if number == side:
+                columns += [pl.col(name) for name in kept.types]
+            elif self.kind.pairs:
+                columns += [pl.lit(None, dtype).alias(name) for name, dtype in kept.types.items()]
+        return rows.select(*columns, PROGRESS)
 
     # -- promises ----------------------------------------------------------------------------------------------
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
@@ -96,43 +223,38 @@ class WindowJoin:
         if promise.group is not None or promise.value <= side.promised:
             return []
         side.promised, side.reached = promise.value, promise.reached
-        self._free(1 - port)
-        return list(self._news())
+        return [*self._free(_side(1 - port)), *self._news()]
 
-    def _free(self, port: int) -> None:
+    def _free(self, side: pairing.Side) -> list[Item]:
         """Rows of a side whose last partner would have come by now."""
-        promised = self.sides[1 - port].promised
-        self.sides[port].runs.free(promised if promised in (START, END) else promised - self._reach(port)[1])
+        gone = self.sides[side].rows.free(self._limit(side))
+        if gone is None:
+            return []
+        found = _Found(freed=gone.height)
+        if side in self.kind.alone:
+            found.items += [self._single(side, gone[at : at + PIECE]) for at in range(0, gone.height, PIECE)]
+        return [*found.items, *_counted(found)]
+
+    def _limit(self, side: pairing.Side) -> int:
+        """The least time of a row of a side that can still find a partner."""
+        promised = self.sides[1 - side].promised
+        return promised if promised in (START, END) else int(self.window.first_kept(side, promised))
 
     def _news(self) -> list[Punctuation]:
-        """What the promises of both sides mean for a pair that is still to come, if that is new."""
+        """What the promises of both sides mean for a result that is still to come, if that is new."""
         left, right = (side.promised for side in self.sides)
-        value = self._promised(left, right)
+        value = getattr(joint(self.window, left, right, self.kind.alone), self.on)
         if value <= self.given:
             return []
         before, self.given = self.given, value
         return [Punctuation(value)] if value != END else ended(before, self._last())
 
-    def _promised(self, left: int, right: int) -> int:
-        """A pair to come has a left row or a right row to come; the other one can be as far off as the band is wide."""
-        if START in (left, right):
-            return START
-        match self.on:
-            case "later":
-                return min(_moved(left, max(0, self.low)), _moved(right, max(0, -self.high)))
-            case "left":
-                return min(left, _moved(right, -self.high))
-            case "right":
-                return min(right, _moved(left, self.low))
-            case "earlier":
-                return min(_moved(left, min(0, self.low)), _moved(right, -max(0, self.high)))
-
     def _last(self) -> int | None:
-        reached = {name: side.reached for name, side in zip(SIDES, self.sides, strict=True)}
-        if self.on in SIDES:
-            return reached[self.on]
-        known = [value for value in reached.values() if value is not None]
-        return (max if self.on == "later" else min)(known, default=None)
+        reached = [side.reached for side in self.sides]
+        if self.on in NAMES:
+            return reached[NAMES.index(self.on)]
+        known = [value for value in reached if value is not None]
+        return (min if self.on == "earlier" else max)(known, default=None)
 
     def on_flush(self) -> list[Item]:
         return []
@@ -140,57 +262,53 @@ class WindowJoin:
     def waits_for(self) -> list[Wait]:
         """The promise of the other side that lets the first row of a side go."""
         found = []
-        for port, side in enumerate(self.sides):
-            if (first := side.runs.first()) is not None:
-                needed = first + self._reach(port)[1] + 1
-                since, size = self.sides[1 - port].promised, side.runs.state_bytes()
-                found.append(Wait(1 - port, needed, since, "rows", side.runs.height, size))
+        for port, kept in enumerate(self.sides):
+            if (first := kept.rows.first()) is not None:
+                needed = int(self.window.partners(_side(port), first)[1]) + 1
+                since, size = self.sides[1 - port].promised, kept.rows.state_bytes()
+                found.append(Wait(1 - port, needed, since, "rows", kept.rows.height, size))
         return found
 
     # -- state -------------------------------------------------------------------------------------------------
+    def _named(self) -> Iterator[tuple[str, Kept]]:
+        yield from zip(NAMES, self.sides, strict=True)
+
     def _progress(self) -> list[tuple[str, int, int | None]]:
-        held = [(name, side.promised, side.reached) for name, side in zip(SIDES, self.sides, strict=True)]
-        return [*held, ("pairs", self.given, None)]
+        return [*((name, kept.promised, kept.reached) for name, kept in self._named()), ("pairs", self.given, None)]
 
     def _frame(self) -> Batch:
         schema = {"of": pl.String, "promised": pl.Int64, "reached": pl.Int64}
         return pl.DataFrame(self._progress(), schema=schema, orient="row")
 
     def snapshot(self) -> State:
-        runs = {name: side.runs.snapshot() for name, side in zip(SIDES, self.sides, strict=True)}
-        return {"promises": self._frame(), **{f"{name}/{k}": v for name, each in runs.items() for k, v in each.items()}}
+        rows = {f"{name}/{k}": v for name, kept in self._named() for k, v in kept.rows.snapshot().items()}
+        return {"promises": self._frame(), **rows}
 
     def changes(self) -> Changes:
-        found: Changes = {}
-        for name, side in zip(SIDES, self.sides, strict=True):
-            found |= {f"{name}/{k}": v for k, v in side.runs.changes().items()}
+        found: Changes = {f"{name}/{k}": v for name, kept in self._named() for k, v in kept.rows.changes().items()}
         if (now := self._progress()) != self._saved:
             found["promises"], self._saved = self._frame(), now
         return found
 
     def restore(self, state: State) -> None:
-        for name, side in zip(SIDES, self.sides, strict=True):
-            prefix = f"{name}/"
-            side.runs.restore({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
-            side.promised, side.reached = START, None
-        self.given = START
-        if "promises" in state:
-            rows = {of: (promised, reached) for of, promised, reached in state["promises"].rows()}
-            for name, side in zip(SIDES, self.sides, strict=True):
-                side.promised, side.reached = rows[name]
-            self.given = rows["pairs"][0]
-        for port in (0, 1):  # a stored run can still have rows that had left by then
-            self._free(port)
+        rows = {of: (promised, reached) for of, promised, reached in state["promises"].rows()} if state else {}
+        for name, kept in self._named():
+            kept.promised, kept.reached = rows.get(name, (START, None))
+        self.given = rows.get("pairs", (START, None))[0]
+        for side in (0, 1):
+            prefix, kept = f"{NAMES[side]}/", self.sides[side]
+            own = {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
+            kept.rows.restore(own, self._limit(_side(side)))
         self._saved = self._progress()
 
     def state_bytes(self) -> int:
-        return sum(side.runs.state_bytes() for side in self.sides)
+        return sum(kept.rows.state_bytes() for kept in self.sides)
 
 
-def _span(rows: Batch) -> tuple[int, int]:
-    first, last = rows.select(pl.col(PROGRESS).min(), pl.col(PROGRESS).max().alias("last")).row(0)
-    return int(first), int(last)
+def _side(port: int) -> pairing.Side:
+    return 1 if port else 0
 
 
-def _moved(promised: int, by: int) -> int:
-    return promised if promised == END else promised + by
+def _counted(found: _Found) -> list[Side]:
+    joined = [Side("joined", found.joined)] if found.joined else []
+    return joined + ([Side("freed", found.freed)] if found.freed else [])

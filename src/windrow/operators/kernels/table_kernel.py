@@ -6,12 +6,11 @@ bits. Everything that changes is in the arrays that are given, so that a call ca
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numba import njit
 
+from windrow.operators.kernels.compiled import compiled
 from windrow.windows.tuples import Ints
 
 EMPTY = -(1 << 63)  # the pane of a slot without an entry
@@ -23,18 +22,6 @@ NOW, RESIDENT, OLD, PLACE, SINCE, TOUCHED = range(6)
 AHEAD = 64  # tuples whose slots are touched before the first of them is processed
 # How a word of a partial is merged. MOMENTS stands for three words: count, mean, squared distances.
 ADD, LEAST, MOST, ADD_FLOAT, LEAST_FLOAT, MOST_FLOAT, MOMENTS = range(7)
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def compiled(function: F) -> F:
-    """By Numba; what it compiles is kept beside this file, or nowhere if no folder can be written."""
-    try:
-        found: F = njit(cache=True)(function)
-    except RuntimeError:
-        found = njit(function)
-    return found
-
 
 @compiled
 def slot_of(rows: Ints, i: int, words: int, slots: int) -> Any:

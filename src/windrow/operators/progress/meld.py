@@ -13,6 +13,8 @@ from windrow.operators.operator import Item, Wait
 from windrow.progress import END, START, Combined, Promises, Punctuation
 from windrow.spec.batches import Batch, Changes, State
 
+BOXES = {"input": pl.Int64, "left": pl.Int64, "right": pl.Int64}
+
 
 class Meld:
     """Holds no rows, only the promises of its inputs (Li 1.1, 8.1). A NULL in a group key is a key like any other.
@@ -31,7 +33,8 @@ class Meld:
         return [batch]
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        self._changed |= promise.value > self.combined.inputs[port].for_group(promise.group)
+        before = self.combined.inputs[port]
+        self._changed |= promise.value > before.for_group(promise.group) or promise.boxes not in ((), before.boxes)
         return list(self.combined.give(port, promise))
 
     def on_flush(self) -> list[Item]:
@@ -48,7 +51,10 @@ class Meld:
         return [Wait(port, low + 1, low, "promises", ahead, self.state_bytes()) for port in slowest]
 
     def snapshot(self) -> State:
-        return {"promises": promises_frame([(-1, self.combined.given), *enumerate(self.combined.inputs)])}
+        held = [(-1, self.combined.given), *enumerate(self.combined.inputs)]
+        boxes = [(number, *box) for number, promises in held for box in promises.boxes]
+        joint = {"boxes": pl.DataFrame(boxes, schema=BOXES, orient="row")} if boxes else {}
+        return {"promises": promises_frame(held), **joint}
 
     def changes(self) -> Changes:
         changed, self._changed = self._changed, False
@@ -62,6 +68,9 @@ class Meld:
                 self.combined.given = promises
             else:
                 self.combined.inputs[port] = promises
+        for port, *box in state["boxes"].rows() if "boxes" in state else ():
+            promises = self.combined.given if port < 0 else self.combined.inputs[port]
+            promises.boxes += ((box[0], box[1]),)
 
     def state_bytes(self) -> int:
         return 64 * sum(1 + len(p.groups) for p in self.combined.inputs)

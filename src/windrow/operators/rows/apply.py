@@ -8,6 +8,7 @@ import polars as pl
 from windrow.errors import ResultError
 from windrow.operators.operator import Item, OnlyNews, Side, Stateless
 from windrow.operators.progress.retime import transformed
+from windrow.operators.rows.tried import bad_rows, tried
 from windrow.progress import Punctuation
 from windrow.spec.batches import Batch
 from windrow.spec.functions import Function
@@ -34,10 +35,8 @@ class Apply(OnlyNews, Stateless):
         self.progress = progress
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        if not batch.height:
-            return [self._with(batch, pl.Series(self.column, [], dtype=self.function.returns))]
-        reasons: dict[int, str] = {}
-        values = self._tried(batch, 0, reasons).alias(self.column)
+        values, reasons = tried(self.function, batch)
+        values = values.alias(self.column)
         if self.progress is not None:
             empty = values.is_null().arg_true().to_list()
             reasons |= {row: f"{self.function.name} returned no progress value" for row in empty if row not in reasons}
@@ -50,22 +49,8 @@ class Apply(OnlyNews, Stateless):
         mask = np.ones(batch.height, bool)
         mask[list(reasons)] = False
         kept = pl.Series(mask)
-        bad = batch.filter(~kept).select(pl.exclude("^@.*$"))
-        bad = bad.with_columns(pl.Series(REASON, [reasons[row] for row in sorted(reasons)]))
+        bad = bad_rows(batch, reasons, REASON)
         return [self._with(batch, values).filter(kept), Side("bad", len(reasons), bad)]
-
-    def _tried(self, batch: Batch, first: int, reasons: dict[int, str]) -> pl.Series:
-        """The values; where a call fails, each half is tried by itself, down to the row that fails."""
-        try:
-            return self.function.of(batch)
-        except Exception as error:  # a user's function may raise anything: the reason says what
-            if batch.height == 1:
-                reasons[first] = f"{self.function.name} failed: {type(error).__name__}: {error}"
-                return pl.Series([None], dtype=self.function.returns)
-        middle = batch.height // 2
-        return pl.concat(
-            [self._tried(batch[:middle], first, reasons), self._tried(batch[middle:], first + middle, reasons)]
-        )
 
     def _with(self, batch: Batch, values: pl.Series) -> Batch:
         found = batch.with_columns(values)

@@ -1,0 +1,233 @@
+"""The rows of one side of a join, in runs sorted by the hash of their keys and their time.
+
+A log of runs: a new one is merged with the one before it unless that is at least twice as large, so that a row is
+rewritten O(log n) times, a batch is probed against O(log n) runs, and a checkpoint writes what is new. Rows that are
+past stay where they are until half of a run has gone; a run that is written anyway is written without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from windrow.operators.kernels.key_hash import hashes
+from windrow.operators.kernels.probe import Hashes, Places, probed, sorted_by
+from windrow.progress import START
+from windrow.spec.batches import Batch, Changes, State
+from windrow.spec.names import PROGRESS
+from windrow.windows.tuples import Bools, Ints
+
+HASH = "@hash"
+MARKS = "marks"  # of a run: which rows have found a partner, and which have left before their time
+
+
+@dataclass
+class Run:
+    """Sorted rows. ``matched``: which have found a partner. ``gone``: which have left before their time."""
+
+    frame: Batch
+    matched: Bools
+    gone: Bools
+
+    def __post_init__(self) -> None:
+        self.frame = self.frame.rechunk()
+        self.hashes: Hashes = self.frame[HASH].to_numpy()
+        self.times: Ints = self.frame[PROGRESS].to_numpy()
+        self.first, self.last = int(self.times.min()), int(self.times.max())
+
+    @classmethod
+    def of(cls, frame: Batch, matched: Bools) -> Run:
+        """From rows that are sorted, and all here."""
+        return cls(frame, matched, np.zeros(frame.height, np.bool_))
+
+    def here(self, limit: int) -> Bools:
+        """Which rows have not left, where those below ``limit`` have."""
+        return np.asarray((self.times >= limit) & ~self.gone)
+
+    def state_bytes(self) -> int:
+        return int(self.frame.estimated_size()) + 2 * len(self.times)
+
+
+def hashed(rows: Batch, keys: Sequence[str]) -> Batch:
+    """Rows sorted as runs are. Without keys all rows have the same hash."""
+    if keys:
+        found = (hashes(rows, keys) >> np.uint64(32)).astype(np.uint32)
+    else:
+        found = np.zeros(rows.height, np.uint32)
+    order = sorted_by(found, rows[PROGRESS].to_numpy())
+    return rows.with_columns(pl.Series(HASH, found))[order]
+
+
+class JoinSide:
+    """What one side of a join keeps. Rows with a time below ``limit`` have left.
+
+    >>> side = JoinSide(["k"])
+    >>> side.push(hashed(pl.DataFrame({"k": [1, 2], "@t": [5, 9]}), ["k"]), np.zeros(2, np.bool_))
+    >>> side.free(6)["k"].to_list(), side.height
+    ([1], 1)
+
+    Runs have numbers, which name their chunks of state: a run that goes does not rename another.
+    """
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self.keys = list(keys)
+        self.runs: dict[int, Run] = {}  # by number, the oldest first
+        self.limit = START
+        self._next = 0
+        self._dirty: set[int] = set()  # runs whose rows must be written
+        self._marked: set[int] = set()  # runs whose marks must be written
+        self._stored: set[str] = set()
+
+    @property
+    def height(self) -> int:
+        """How many rows are held."""
+        return sum(int(run.here(self.limit).sum()) for run in self.runs.values())
+
+    def first(self) -> int | None:
+        """The smallest time that is held."""
+        found = [int(run.times[here].min()) for run in self.runs.values() if (here := run.here(self.limit)).any()]
+        return min(found, default=None)
+
+    # -- rows --------------------------------------------------------------------------------------------------
+    def push(self, rows: Batch, matched: Bools) -> None:
+        """Keep rows that ``hashed`` has sorted."""
+        if not rows.height:
+            return
+        new = Run.of(rows, matched)
+        while self.runs and self.runs[max(self.runs)].frame.height < 2 * new.frame.height:
+            new = self._merged(self.runs.pop(max(self.runs)), new)
+        self._add(self._next, new)
+
+    def _add(self, number: int, run: Run) -> None:
+        self.runs[number] = run
+        self._dirty.add(number)
+        self._next = max(self._next, number + 1)
+
+    def _merged(self, old: Run, new: Run) -> Run:
+        here = old.here(self.limit)
+        if not here.any():
+            return new
+        whole = bool(here.all())
+        kept = old.frame if whole else old.frame.filter(pl.Series(here))
+        frame = pl.concat([kept, new.frame])
+        matched = np.concatenate([old.matched if whole else old.matched[here], new.matched])
+        order = sorted_by(frame[HASH].to_numpy(), frame[PROGRESS].to_numpy(), merging=True)
+        return Run.of(frame[order], matched[order])
+
+    def partners(self, rows: Batch, least: Ints, greatest: Ints) -> Iterator[tuple[int, Places, Places]]:
+        """Of sorted rows of the other side, the pairs with rows that are held: the run, and places in both.
+
+        Keys are equal, NULL equals nothing, and times are between the bounds that are given for each row.
+        """
+        given = rows[HASH].to_numpy()
+        for number, run in self.runs.items():
+            if run.last < least.min() or run.first > greatest.max():
+                continue
+            for mine, places in probed(run.hashes, run.times, given, least, greatest):
+                same = self._same(rows, mine, run, places)
+                yield number, mine[same], places[same]
+
+    def _same(self, rows: Batch, mine: Places, run: Run, places: Places) -> Bools:
+        """Which pairs have equal keys, and a row that has not left: hashes alone prove nothing."""
+        found = ~run.gone[places]
+        for key in self.keys:
+            equal = rows[key].gather(pl.Series(mine)) == run.frame[key].gather(pl.Series(places))
+            found &= equal.fill_null(False).to_numpy()
+        return found
+
+    def match(self, number: int, places: Places) -> None:
+        """Rows of a run have found a partner."""
+        self.runs[number].matched[places] = True
+        self._marked.add(number)
+
+    def leave(self, number: int, places: Places) -> None:
+        """Rows of a run leave before their time."""
+        self.runs[number].gone[places] = True
+        self._marked.add(number)
+
+    def of_key(self, row: Batch, below: int) -> Iterator[tuple[int, Places]]:
+        """The rows below a time that have the keys of one given row: the run, and their places."""
+        at = hashed(row.with_columns(pl.lit(0, pl.Int64).alias(PROGRESS)), self.keys)
+        bounds = np.array([START]), np.array([below - 1])
+        for number, _, places in self.partners(at, *bounds):
+            yield number, places
+
+    # -- leaving -----------------------------------------------------------------------------------------------
+    def free(self, limit: int) -> Batch | None:
+        """Rows below ``limit`` leave; those that never found a partner are returned, in the order of time."""
+        if limit <= self.limit:
+            return None
+        alone = []
+        for run in self.runs.values():
+            if run.first < limit:
+                leaving = (run.times < limit) & (run.times >= self.limit) & ~run.matched & ~run.gone
+                if leaving.any():
+                    alone.append(run.frame.filter(pl.Series(leaving)))
+        self.limit = limit
+        self._shrink()
+        if not alone:
+            return None
+        return pl.concat(alone).sort(PROGRESS, maintain_order=True)
+
+    def _shrink(self) -> None:
+        """Drop runs of which nothing is left, and rewrite those of which half has gone."""
+        for number, run in list(self.runs.items()):
+            left = int(run.here(self.limit).sum()) if run.last >= self.limit else 0
+            if not left:
+                del self.runs[number]
+            elif 2 * left < run.frame.height:
+                self._add(number, self._compacted(run))
+
+    def _compacted(self, run: Run) -> Run:
+        here = run.here(self.limit)
+        return Run.of(run.frame.filter(pl.Series(here)), run.matched[here])
+
+    # -- state -------------------------------------------------------------------------------------------------
+    def snapshot(self) -> State:
+        found: State = {}
+        for number, run in self.runs.items():
+            found[str(number)] = run.frame
+            if run.matched.any() or run.gone.any():
+                found[f"{number}.{MARKS}"] = _marks(run)
+        return found
+
+    def changes(self) -> Changes:
+        for number in self._dirty & set(self.runs):
+            run = self.runs[number]
+            if not run.here(self.limit).all():  # it is written anyway
+                self.runs[number] = self._compacted(run)
+        now = self.snapshot()
+        dirty = {f"{n}" for n in self._dirty} | {f"{n}.{MARKS}" for n in self._dirty | self._marked}
+        found: Changes = {name: now[name] for name in sorted(dirty) if name in now}
+        found |= dict.fromkeys(self._stored - set(now))
+        self._stored = set(now)
+        self._dirty.clear()
+        self._marked.clear()
+        return found
+
+    def restore(self, state: State, limit: int) -> None:
+        """A run that was stored can still have rows that had left; ``limit`` says how far that was."""
+        self.runs = {}
+        for name in sorted((n for n in state if MARKS not in n), key=int):
+            frame, marks = state[name], state.get(f"{name}.{MARKS}")
+            flags = [
+                np.array(marks[c].to_numpy()) if marks is not None else np.zeros(frame.height, np.bool_)
+                for c in ("matched", "gone")
+            ]
+            self.runs[int(name)] = Run(frame, *flags)
+        self._next = max(self.runs, default=-1) + 1
+        self.limit = limit
+        self._shrink()
+        self._stored = set(state)
+        self._dirty.clear()
+        self._marked.clear()
+
+    def state_bytes(self) -> int:
+        return sum(run.state_bytes() for run in self.runs.values())
+
+
+def _marks(run: Run) -> Batch:
+    return pl.DataFrame({"matched": pl.Series(run.matched), "gone": pl.Series(run.gone)})
