@@ -108,7 +108,7 @@ class WindowJoin:
     # -- rows --------------------------------------------------------------------------------------------------
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         side = _side(port)
-        rows, late = self._on_time(side, batch)
+        rows, late = self.on_time(side, batch, self.sides[side].promised)
         if not rows.height:
             return late
         rows = hashed(rows, self.keys)
@@ -122,9 +122,10 @@ class WindowJoin:
         self._keep(found, side, rows, matched, greatest >= other.promised)
         return [*found.items, *_counted(found), *late]
 
-    def _on_time(self, side: pairing.Side, batch: Batch) -> tuple[Batch, list[Item]]:
-        """The rows that keep the promise. Late ones are counted where they are at home; "side" shows them."""
-        promised, policy = self.sides[side].promised, self.late[side]
+    def on_time(self, side: pairing.Side, batch: Batch, promised: int) -> tuple[Batch, list[Item]]:
+        """The rows that keep a promise about their side. Late ones are counted where they are at home; "side" shows them.
+        """
+        policy = self.late[side]
         copied = batch.filter(~pl.col(HOME) & (pl.col(PROGRESS) >= promised)) if HOME in batch.columns else None
         own = batch if copied is None else batch.filter(pl.col(HOME))
         rows, late = on_time(own, promised, "error" if policy == "error" else "drop")
