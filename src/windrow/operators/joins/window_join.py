@@ -73,7 +73,8 @@ class WindowJoin:
     partner can come; one that cannot find any is not kept at all. Rows without a partner come out when they leave, a
     left row of a semi join when its first partner comes. A NULL key equals nothing.
 
-    ``types``: the columns of each side that results and conditions have.
+    ``types``: the columns of each side that results and conditions have. ``joint``: promises are about both times of a
+    result, too.
 
     >>> types = {"k": pl.Int64(), "a": pl.String()}, {"b": pl.String()}
     >>> join = WindowJoin(["@k"], pairing.Within(0, 5), types)
@@ -94,10 +95,12 @@ class WindowJoin:
         where: pl.Expr | None = None,
         test: Function | None = None,
         late: tuple[str, str] = ("drop", "drop"),
+        joint: bool = False,
     ) -> None:
         self.keys = list(keys)
         self.window = window
         self.on = on
+        self.joint = joint
         self.kind = Kind.of(how)
         self.condition = None if where is None and test is None else Condition(where, test)
         self.late = late
@@ -244,11 +247,13 @@ class WindowJoin:
     def _news(self) -> list[Punctuation]:
         """What the promises of both sides mean for a result that is still to come, if that is new."""
         left, right = (side.promised for side in self.sides)
-        value = getattr(joint(self.window, left, right, self.kind.alone), self.on)
-        if value <= self.given:
+        found = joint(self.window, left, right, self.kind.alone)
+        value = getattr(found, self.on)
+        if value == START or (value <= self.given and not self.joint):  # each promise of a side is new for the pair
             return []
         before, self.given = self.given, value
-        return [Punctuation(value)] if value != END else ended(before, self._last())
+        boxes = found.boxes if self.joint else ()
+        return [Punctuation(value, boxes=boxes)] if value != END else ended(before, self._last())
 
     def _last(self) -> int | None:
         reached = [side.reached for side in self.sides]
