@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.planner.partition import SHARD, ByKeys, BySlice, ToAll
+from windrow.spec.names import HOME
 
 NAN = float("nan")
 CHECK = settings(deadline=None, max_examples=150)
@@ -27,7 +28,7 @@ def shards_of(partition, frame, shards):
     for shard, part in partition.split(frame, shards):
         assert 0 <= shard < shards
         assert part.height
-        assert part.schema == frame.schema
+        assert part.drop(HOME, strict=False).schema == frame.schema
         seen.append(shard)
         for n in part["n"]:
             found.setdefault(n, []).append(shard)
@@ -126,6 +127,20 @@ def test_by_time_a_row_near_a_border_is_in_both_slices():
     assert shards_of(BySlice(10, before=2, after=1), frame, 4) == {0: [0], 1: [0, 1], 2: [0, 1]}
 
 
+def test_one_copy_of_a_row_is_at_home():
+    frame = numbered(**{"@t": [5, 9, 11]})
+    for before, after in ((2, 1), (30, -20), (0, 35)):
+        parts = [part for _, part in BySlice(10, before=before, after=after).split(frame, 3)]
+        assert sorted(pl.concat(parts).filter(HOME)["n"].to_list()) == [0, 1, 2]
+
+
+def test_a_key_with_many_rows_is_in_every_shard_over_time():
+    frame = numbered(a=[7] * 4, **{"@t": [1, 11, 21, 31]})
+    first, second, *rest = (where for _, where in sorted(shards_of(BySlice(10, keys=("a",)), frame, 2).items()))
+    assert first != second
+    assert rest == [first, second]
+
+
 def test_to_all_every_shard_has_every_row():
     assert shards_of(ToAll(), numbered(a=[7, 8]), 3) == {0: [0, 1, 2], 1: [0, 1, 2]}
 
@@ -137,10 +152,10 @@ def test_the_column_of_the_shard_does_not_leave():
 
 
 def test_each_says_what_it_does():
-    assert [str(p) for p in (ByKeys(("a", "b")), ByKeys(), BySlice(5), BySlice(5, 1), ToAll())] == [
+    assert [str(p) for p in (ByKeys(("a", "b")), ByKeys(), BySlice(5), BySlice(5, before=1, keys=("a",)), ToAll())] == [
         "hash of a, b",
         "hash of nothing: one group, one shard",
         "slice of time",
-        "slice of time, copied into both slices near a border",
+        "hash of a and slice of time, copied into both slices near a border",
         "a copy to every shard",
     ]

@@ -32,6 +32,8 @@ from windrow.operators.windows.fixed_table import FixedTable
 from windrow.operators.windows.gate import Gate
 from windrow.operators.windows.instants import Instants
 from windrow.operators.windows.landmark import Running
+from windrow.operators.windows.pair_aggregate import PairAggregate
+from windrow.operators.windows.pairs import Pairs
 from windrow.operators.windows.paned import Paned
 from windrow.operators.windows.panes import Panes
 from windrow.operators.windows.partitioned import PartitionedRows
@@ -68,10 +70,12 @@ __all__ = [
     "Lift",
     "Meld",
     "Merge",
+    "Operator",
     "OpibJoin",
     "OpobJoin",
-    "Operator",
     "Options",
+    "PairAggregate",
+    "Pairs",
     "Paned",
     "Panes",
     "PartitionedRows",

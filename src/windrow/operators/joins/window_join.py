@@ -73,7 +73,8 @@ class WindowJoin:
     partner can come; one that cannot find any is not kept at all. Rows without a partner come out when they leave, a
     left row of a semi join when its first partner comes. A NULL key equals nothing.
 
-    ``types``: the columns of each side that results and conditions have.
+    ``types``: the columns of each side that results and conditions have. ``joint``: promises are about both times of a
+    result, too.
 
     >>> types = {"k": pl.Int64(), "a": pl.String()}, {"b": pl.String()}
     >>> join = WindowJoin(["@k"], pairing.Within(0, 5), types)
@@ -94,10 +95,12 @@ class WindowJoin:
         where: pl.Expr | None = None,
         test: Function | None = None,
         late: tuple[str, str] = ("drop", "drop"),
+        joint: bool = False,
     ) -> None:
         self.keys = list(keys)
         self.window = window
         self.on = on
+        self.joint = joint
         self.kind = Kind.of(how)
         self.condition = None if where is None and test is None else Condition(where, test)
         self.late = late
@@ -123,7 +126,7 @@ class WindowJoin:
         return [*found.items, *_counted(found), *late]
 
     def on_time(self, side: pairing.Side, batch: Batch, promised: int) -> tuple[Batch, list[Item]]:
-        """The rows that keep a promise. Late ones are counted where they are at home; "side" shows them."""
+        """The rows that keep a promise about their side. Late ones are counted at home; "side" shows them."""
         policy = self.late[side]
         copied = batch.filter(~pl.col(HOME) & (pl.col(PROGRESS) >= promised)) if HOME in batch.columns else None
         own = batch if copied is None else batch.filter(pl.col(HOME))
@@ -157,9 +160,8 @@ class WindowJoin:
         if not len(mine):
             return
         matched[mine] = True
-        news = np.unique(places[~run.matched[places]])
+        news = other.match(number, places)
         found.joined += len(news)
-        other.match(number, places)
         if self.kind.pairs:
             assert pairs is not None
             found.items.append(pairs)
@@ -194,7 +196,7 @@ class WindowJoin:
         for kept, (rows, places) in zip(self.sides, (left, right), strict=True):
             at = pl.Series(places)
             columns += [rows[name].gather(at) for name in kept.types]
-        times = [rows[PROGRESS].to_numpy()[places] for rows, places in (left, right)]
+        times = [rows[PROGRESS].gather(pl.Series(places)).to_numpy() for rows, places in (left, right)]
         return pl.DataFrame([*columns, pl.Series(PROGRESS, self._time(*times))])
 
     def _time(self, left: Ints, right: Ints) -> Ints:
@@ -243,11 +245,13 @@ class WindowJoin:
     def _news(self) -> list[Punctuation]:
         """What the promises of both sides mean for a result that is still to come, if that is new."""
         left, right = (side.promised for side in self.sides)
-        value = getattr(joint(self.window, left, right, self.kind.alone), self.on)
-        if value <= self.given:
+        found = joint(self.window, left, right, self.kind.alone)
+        value = getattr(found, self.on)
+        if value == START or (value <= self.given and not self.joint):  # each promise of a side is new for the pair
             return []
         before, self.given = self.given, value
-        return [Punctuation(value)] if value != END else ended(before, self._last())
+        boxes = found.boxes if self.joint else ()
+        return [Punctuation(value, boxes=boxes)] if value != END else ended(before, self._last())
 
     def _last(self) -> int | None:
         reached = [side.reached for side in self.sides]
