@@ -90,7 +90,7 @@ def driven(query: Stream, steps: Steps, sizes: bool = False) -> Cost:
     running, cost = query.run(), Cost()
     for promised, frames in steps:
         calls: list[Callable[[], Any]] = [lambda n=name, f=frame: running.push(n, f) for name, frame in frames.items()]  # type: ignore[misc]
-        calls += [lambda n=name: running.promise(n, promised) for name in frames]  # type: ignore[misc]
+        calls += [lambda n=name, at=promised: running.promise(n, at) for name in frames]  # type: ignore[misc]
         for call in calls:
             began = time.process_time()
             call()

@@ -14,8 +14,8 @@ from windrow.logical.checked_join import common_type
 from windrow.logical.explain import join_text
 from windrow.logical.expressions import dtype_of, translate
 from windrow.logical.nodes import LATER, UNMATCHED, Join, Side
+from windrow.operators import Operator, OpibJoin, OpobJoin, Select, WindowJoin
 from windrow.operators import Project as ProjectOperator
-from windrow.operators import OpibJoin, OpobJoin, Operator, Select, WindowJoin
 from windrow.operators.joins.opib_join import refused
 from windrow.operators.joins.window_join import Kind, On
 from windrow.operators.state.late import late_schema
