@@ -78,7 +78,8 @@ class JoinedTables:
             for condition in _conjuncts(relation.join.args["on"]):
                 relation.place_on(condition, self._used(condition))
         if relation.how in HALF:
-            why = f"of a {relation.how.upper()} JOIN only the columns of the left side come out"
+            kind = "a SEMI JOIN" if relation.how == "semi" else "an ANTI JOIN"
+            why = f"only the columns of the left side come out of {kind}"
             return View(left.tables, left.merged, {**left.hidden, **dict.fromkeys(right.tables, why)})
         gone = {name for each in merged for name in each.of.items()}
         kept = [each for each in both.merged if not gone & {*each.of.items()}]

@@ -224,7 +224,7 @@ class Pairs:
         return self._refused(
             pair,
             f"a join of streams must bound {missing}, or its state would grow forever: add {other} BETWEEN {one} - "
-            f"INTERVAL .. AND {one} + INTERVAL .., or [RANGE ..] after both tables{lost}",
+            f"INTERVAL .. AND {one} + INTERVAL .., or [RANGE ..] after the tables{lost}",
         )
 
     def _qualified(self, name: str) -> str:

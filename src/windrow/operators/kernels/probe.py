@@ -70,9 +70,7 @@ def _ranges(
     for row in range(len(hashes)):
         wanted, low, high = hashes[row], least[row], greatest[row]
         after, step = place, 1  # gallop, then halve
-        while after < size and (
-            run_hashes[after] < wanted or (run_hashes[after] == wanted and run_times[after] < low)
-        ):
+        while after < size and (run_hashes[after] < wanted or (run_hashes[after] == wanted and run_times[after] < low)):
             place = after + 1
             after += step
             step *= 2
