@@ -92,7 +92,9 @@ class JoinedTables:
             alone = exp.Paren(this=exp.column(name.name, quoted=True))
             alone.this.this.meta.update(name.meta)
             found = self.scope.column(alone.this, view)
-            if any(each.name not in self.origins for each in found.find_all(exp.Column)):
+            if not {self.origins[c.name][0] for c in found.find_all(exp.Column) if c.name in self.origins} & {
+                *view.tables
+            }:
                 there = listing(c for i in view.tables for c in self.leaves[i].node.schema)
                 message = f"USING: the {side} side has no column {name.name!r}; available: {there}"
                 raise fail(name, message, self.terms.text)
