@@ -99,13 +99,14 @@ class Bands:
         if first is None or second is None:
             return []
         less = first.minus(second)  # compared with 0
-        if len(less.added) != 1 or len(less.taken) != 1 or not self._comparable(less.added[0], less.taken[0]):
+        if len(less.added) != 1 or len(less.taken) != 1 or not self.comparable(less.added[0], less.taken[0]):
             return []
         later, earlier, ahead = less.added[0], less.taken[0], self._length(less, less.added[0])
         found = [Distance(earlier, later, -ahead - (op is exp.LT))]
         return [*found, Distance(later, earlier, ahead)] if op is exp.EQ else found
 
-    def _comparable(self, a: str, b: str) -> bool:
+    def comparable(self, a: str, b: str) -> bool:
+        """Whether two times are of one type."""
         of_a, of_b = self.times[a], self.times[b]
         return a != b and (of_a == of_b or (of_a.is_integer() and of_b.is_integer()))
 

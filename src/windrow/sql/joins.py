@@ -11,7 +11,7 @@ from windrow.logical.expressions import fail
 from windrow.logical.nodes import Node
 from windrow.sql.band import Bands
 from windrow.sql.pairs import Origins, Pairs
-from windrow.sql.relations import HALF, Pair, Relation, Table
+from windrow.sql.relations import HALF, Leaf, Pair, Relation
 from windrow.sql.scope import Merged, Scope, View
 from windrow.sql.terms import Terms
 from windrow.sql.trees import WindowClause
@@ -24,7 +24,7 @@ class JoinedTables:
     terms: Terms
     select: exp.Select
     whole: Relation
-    leaves: list[Table]
+    leaves: list[Leaf]
     using: str | None = None
 
     def plan(self) -> Node:
@@ -64,7 +64,7 @@ class JoinedTables:
     # -- names ---------------------------------------------------------------------------------------------------
     def _view(self, relation: Relation) -> View:
         """What can be named over a relation; the conditions of its ON are put where they belong."""
-        if isinstance(relation, Table):
+        if isinstance(relation, Leaf):
             return View(relation.tables)
         left, right = (self._view(side) for side in relation.sides)
         both = View((*left.tables, *right.tables), (*left.merged, *right.merged), {**left.hidden, **right.hidden})
