@@ -1,5 +1,6 @@
 """Operators: the only place where algorithms live. One file each; all share the interface of ``operator.py``."""
 
+from windrow.operators.joins.lookup import Lookup
 from windrow.operators.joins.window_join import WindowJoin
 from windrow.operators.operator import Item, Operator, Side, Wait
 from windrow.operators.progress.admit import Admit
@@ -64,6 +65,7 @@ __all__ = [
     "Judge",
     "LastInstant",
     "Lift",
+    "Lookup",
     "Meld",
     "Merge",
     "Operator",
