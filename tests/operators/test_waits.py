@@ -19,6 +19,7 @@ from windrow.operators import (
     Instants,
     Meld,
     Merge,
+    PairAggregate,
     Paned,
     Panes,
     PartitionedRows,
@@ -175,7 +176,7 @@ def test_a_union_names_the_inputs_that_hold_it_back():
 
 
 def test_every_operator_answers_and_those_that_hold_nothing_back_wait_for_nothing():
-    waiting = {type(make().operator) for make, _ in WAITING.values()} | {Top, Meld}
+    waiting = {type(make().operator) for make, _ in WAITING.values()} | {Top, Meld, PairAggregate}
     for name in operators.__all__:
         kind = getattr(operators, name)
         if not inspect.isclass(kind) or not hasattr(kind, "on_batch") or kind is operators.Operator:

@@ -1,6 +1,8 @@
 """Operators: the only place where algorithms live. One file each; all share the interface of ``operator.py``."""
 
 from windrow.operators.joins.lookup import Lookup
+from windrow.operators.joins.opib_join import OpibJoin
+from windrow.operators.joins.opob_join import OpobJoin
 from windrow.operators.joins.window_join import WindowJoin
 from windrow.operators.operator import Item, Operator, Side, Wait
 from windrow.operators.progress.admit import Admit
@@ -31,6 +33,8 @@ from windrow.operators.windows.fixed_table import FixedTable
 from windrow.operators.windows.gate import Gate
 from windrow.operators.windows.instants import Instants
 from windrow.operators.windows.landmark import Running
+from windrow.operators.windows.pair_aggregate import PairAggregate
+from windrow.operators.windows.pairs import Pairs
 from windrow.operators.windows.paned import Paned
 from windrow.operators.windows.panes import Panes
 from windrow.operators.windows.partitioned import PartitionedRows
@@ -69,7 +73,11 @@ __all__ = [
     "Meld",
     "Merge",
     "Operator",
+    "OpibJoin",
+    "OpobJoin",
     "Options",
+    "PairAggregate",
+    "Pairs",
     "Paned",
     "Panes",
     "PartitionedRows",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,19 +12,18 @@ import polars as pl
 from windrow.operators.joins.condition import Condition
 from windrow.operators.joins.promises import joint
 from windrow.operators.operator import Item, Side, Wait
-from windrow.operators.state.join_side import HASH, JoinSide, hashed
-from windrow.operators.state.late import on_time
+from windrow.operators.state.join_side import JoinSide, hashed
+from windrow.operators.state.late import LATE_BY, LATE_ROWS, on_time
 from windrow.progress import END, START, Punctuation, ended
 from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.functions import Function
-from windrow.spec.names import PROGRESS
+from windrow.spec.names import HOME, PROGRESS
 from windrow.windows import pairing
 from windrow.windows.pairing import Pairing
 from windrow.windows.tuples import Bools, Ints
 
 On = Literal["left", "right", "later", "earlier", "first"]  # which time of a pair is its progress value
 NAMES = ("left", "right")
-HOME = "@home"  # of a row that is copied to several shards: whether this is the one that counts it
 PIECE = 1 << 16  # rows without a partner that come out together: what follows works on pieces of bounded size
 Types = Mapping[str, pl.DataType]
 
@@ -74,7 +73,8 @@ class WindowJoin:
     partner can come; one that cannot find any is not kept at all. Rows without a partner come out when they leave, a
     left row of a semi join when its first partner comes. A NULL key equals nothing.
 
-    ``types``: the columns of each side that results and conditions have.
+    ``types``: the columns of each side that results and conditions have. ``joint``: promises are about both times of a
+    result, too.
 
     >>> types = {"k": pl.Int64(), "a": pl.String()}, {"b": pl.String()}
     >>> join = WindowJoin(["@k"], pairing.Within(0, 5), types)
@@ -95,10 +95,12 @@ class WindowJoin:
         where: pl.Expr | None = None,
         test: Function | None = None,
         late: tuple[str, str] = ("drop", "drop"),
+        joint: bool = False,
     ) -> None:
         self.keys = list(keys)
         self.window = window
         self.on = on
+        self.joint = joint
         self.kind = Kind.of(how)
         self.condition = None if where is None and test is None else Condition(where, test)
         self.late = late
@@ -109,7 +111,7 @@ class WindowJoin:
     # -- rows --------------------------------------------------------------------------------------------------
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         side = _side(port)
-        rows, late = self._on_time(side, batch)
+        rows, late = self.on_time(side, batch, self.sides[side].promised)
         if not rows.height:
             return late
         rows = hashed(rows, self.keys)
@@ -123,14 +125,16 @@ class WindowJoin:
         self._keep(found, side, rows, matched, greatest >= other.promised)
         return [*found.items, *_counted(found), *late]
 
-    def _on_time(self, side: pairing.Side, batch: Batch) -> tuple[Batch, list[Item]]:
-        promised, policy = self.sides[side].promised, self.late[side]
-        if HOME not in batch.columns:
-            return on_time(batch, promised, policy)
-        home = batch[HOME]
-        own, late = on_time(batch.filter(home), promised, policy)
-        copied = batch.filter(~home & (batch[PROGRESS] >= promised))
-        return pl.concat([own, copied]).drop(HOME), late
+    def on_time(self, side: pairing.Side, batch: Batch, promised: int) -> tuple[Batch, list[Item]]:
+        """The rows that keep a promise about their side. Late ones are counted where they are at home; "side" shows them.
+        """
+        policy = self.late[side]
+        copied = batch.filter(~pl.col(HOME) & (pl.col(PROGRESS) >= promised)) if HOME in batch.columns else None
+        own = batch if copied is None else batch.filter(pl.col(HOME))
+        rows, late = on_time(own, promised, "error" if policy == "error" else "drop")
+        if policy == "drop":
+            late = [replace(s, rows=s.rows.select(LATE_BY, LATE_ROWS)) for s in late if isinstance(s, Side)]
+        return (rows if copied is None else pl.concat([rows, copied]).drop(HOME)), late
 
     def _pair(
         self,
@@ -243,11 +247,13 @@ class WindowJoin:
     def _news(self) -> list[Punctuation]:
         """What the promises of both sides mean for a result that is still to come, if that is new."""
         left, right = (side.promised for side in self.sides)
-        value = getattr(joint(self.window, left, right, self.kind.alone), self.on)
-        if value <= self.given:
+        found = joint(self.window, left, right, self.kind.alone)
+        value = getattr(found, self.on)
+        if value == START or (value <= self.given and not self.joint):  # each promise of a side is new for the pair
             return []
         before, self.given = self.given, value
-        return [Punctuation(value)] if value != END else ended(before, self._last())
+        boxes = found.boxes if self.joint else ()
+        return [Punctuation(value, boxes=boxes)] if value != END else ended(before, self._last())
 
     def _last(self) -> int | None:
         reached = [side.reached for side in self.sides]
@@ -291,7 +297,8 @@ class WindowJoin:
         return found
 
     def restore(self, state: State) -> None:
-        rows = {of: (promised, reached) for of, promised, reached in state["promises"].rows()} if state else {}
+        saved = state["promises"].rows() if "promises" in state else []
+        rows = {of: (promised, reached) for of, promised, reached in saved}
         for name, kept in self._named():
             kept.promised, kept.reached = rows.get(name, (START, None))
         self.given = rows.get("pairs", (START, None))[0]
