@@ -9,6 +9,7 @@ import polars as pl
 
 from windrow.aggregates import Partials
 from windrow.aggregates.user import locating
+from windrow.errors import ResultError
 from windrow.operators.operator import Item, OnlyNews, Stateless
 from windrow.operators.progress.retime import transformed
 from windrow.progress import END, START, Box, Punctuation
@@ -32,9 +33,15 @@ class Truncated:
         """What a promise about the time says about the function of it."""
         if value in (START, END):
             return value
-        at = physical(self.expression.alias("t"), self.becomes)
-        found = transformed(Punctuation(value), self.of, self.dtype, lambda given: given.select(at).item())
+        found = transformed(Punctuation(value), self.of, self.dtype, self._value)
         return START if found is None else found.value
+
+    def _value(self, at: Batch) -> int | None:
+        try:
+            value: int | None = at.select(physical(self.expression, self.becomes)).item()
+        except ResultError:  # a promise is not a row: where the expression has no value it promises nothing
+            return None
+        return value
 
 
 # What a promise about one of the times of a pair says of both; the third box is the one that is about both.
