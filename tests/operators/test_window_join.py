@@ -7,11 +7,15 @@ from hypothesis import strategies as st
 
 from windrow.operators import Side, WindowJoin
 from windrow.progress import END, START, Punctuation
+from windrow.windows.pairing import SameWindow, Within
 
 NAN = float("nan")
 LEFT = {"k": pl.Float64(), "a": pl.Int64(), "@t": pl.Int64()}
 RIGHT = {"k": pl.Float64(), "b": pl.Int64(), "@t": pl.Int64()}
-TIMES = {"left": lambda a, b: a, "right": lambda a, b: b, "later": max, "earlier": min}
+TYPES = ({"a": pl.Int64()}, {"b": pl.Int64()})
+TIMES = {"left": lambda a, b: a, "right": lambda a, b: b, "later": max, "earlier": min, "first": lambda a, b: a}
+TIMED = {"left": ("left", "later"), "right": ("right", "earlier"), "full": ("later", "earlier", "first")}
+SMALLER = pl.col("a") < pl.col("b")
 
 
 def rows(side, given_rows):
@@ -20,70 +24,95 @@ def rows(side, given_rows):
     return pl.DataFrame([(k, n, t) for k, t, n in given_rows], schema=schema, orient="row")
 
 
+def within(low, high, on="later", keys=("k",), **options):
+    return WindowJoin(keys, Within(low, high), TYPES, on=on, **options)
+
+
 def same(a, b):
-    return a == b or (a != a and b != b)
+    return a is not None and b is not None and (a == b or (a != a and b != b))
 
 
-def all_pairs(lefts, rights, low, high, on):
-    return sorted(
-        (a, b, TIMES[on](t, u)) for k, t, a in lefts for m, u, b in rights if same(k, m) and low <= u - t <= high
-    )
+def results(lefts, rights, window, on, how, keyed, smaller):
+    """All results by the definition, as (a, b, time); of semi and anti joins (a, time)."""
+
+    def pair(left, right):
+        (k, t, a), (m, u, b) = left, right
+        return window.near(t, u) and (not keyed or same(k, m)) and (not smaller or a < b)
+
+    pairs = [(x, y) for x in lefts for y in rights if pair(x, y)]
+    matched = [{x for x, _ in pairs}, {y for _, y in pairs}]
+    if how in ("semi", "anti"):
+        return sorted((a, t) for x in lefts for _, t, a in [x] if (x in matched[0]) is (how == "semi"))
+    found = [(a, b, TIMES[on](t, u)) for (_, t, a), (_, u, b) in pairs]
+    alone = [(a, None, t) for x in lefts for _, t, a in [x] if how in ("left", "full") and x not in matched[0]]
+    alone += [(None, b, u) for y in rights for _, u, b in [y] if how in ("right", "full") and y not in matched[1]]
+    return sorted(found + alone, key=repr)
 
 
-keys = st.sampled_from([0.0, -0.0, 1.0, NAN])
+keys = st.sampled_from([0.0, -0.0, 1.0, NAN, None])
 side_rows = st.lists(st.tuples(keys, st.integers(0, 40)), max_size=14)
+windows = st.one_of(
+    st.builds(lambda low, width: Within(low, low + width), st.integers(-12, 12), st.integers(0, 50)),
+    st.builds(SameWindow, st.integers(1, 30), st.integers(-5, 50)),
+)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=200)
 @given(
     lefts=side_rows,
     rights=side_rows,
-    low=st.integers(-12, 12),
-    width=st.integers(0, 12),
-    on=st.sampled_from(sorted(TIMES)),
+    window=windows,
+    how=st.sampled_from(["inner", "left", "right", "full", "semi", "anti"]),
     keyed=st.booleans(),
+    smaller=st.booleans(),
     data=st.data(),
 )
-def test_pairs_are_those_of_the_definition_and_promises_are_true(lefts, rights, low, width, on, keyed, data):
-    high = low + width
+def test_results_are_those_of_the_definition_and_promises_are_true(lefts, rights, window, how, keyed, smaller, data):
     lefts = [(k, t, n) for n, (k, t) in enumerate(lefts)]
     rights = [(k, t, n) for n, (k, t) in enumerate(rights)]
-    expected = all_pairs(*([(1.0, t, n) for _, t, n in s] if not keyed else s for s in (lefts, rights)), low, high, on)
+    on = data.draw(st.sampled_from(sorted(TIMED.get(how, ("left",) if how in ("semi", "anti") else TIMES))))
     waiting = [data.draw(st.permutations(lefts)), data.draw(st.permutations(rights))]
+    options = {"how": how, "where": SMALLER if smaller else None}
 
     def fresh():
-        return WindowJoin(["k"] if keyed else [], low, high, on)
+        return WindowJoin(["k"] if keyed else [], window, TYPES, on=on, **options)
 
-    join, found, given_promises, stored = fresh(), [], [START, START], {}
+    join, found, stored, sides = fresh(), [], {}, []
     promised = START
+
+    def take(items):
+        nonlocal promised
+        for item in items:
+            if isinstance(item, pl.DataFrame):
+                new = item.rows()
+                assert all(row[-1] >= promised for row in new)
+                found.extend(new)
+            elif isinstance(item, Punctuation):
+                assert item.value > promised
+                promised = item.value
+            else:
+                sides.append(item)
+
     while any(waiting):
         port = data.draw(st.sampled_from([p for p in (0, 1) if waiting[p]]))
         size = data.draw(st.integers(1, len(waiting[port])))
         batch, waiting[port] = waiting[port][:size], waiting[port][size:]
-        frame = rows(port, batch) if keyed else rows(port, batch).drop("k")
-        items = join.on_batch(port, frame)
+        take(join.on_batch(port, rows(port, batch)))
         if data.draw(st.booleans()):  # the strongest promise that is true
             value = min((t for _, t, _ in waiting[port]), default=END)
-            given_promises[port] = max(given_promises[port], value)
-            items += join.on_punctuation(port, Punctuation(value))
-        for item in items:
-            if isinstance(item, pl.DataFrame):
-                new = item.select("a", "b", "@t").rows()
-                assert all(t >= promised for *_, t in new)
-                found += new
-            else:
-                assert isinstance(item, Punctuation)
-                assert item.value > promised
-                promised = item.value
+            take(join.on_punctuation(port, Punctuation(value)))
         stored = {k: v for k, v in {**stored, **join.changes()}.items() if v is not None}
+        assert sorted(stored.keys() - {"promises"}) == sorted(join.snapshot().keys() - {"promises"})
+        assert all(frame.equals(stored[name]) for name, frame in join.snapshot().items() if name != "promises")
         if data.draw(st.booleans()):
             join = fresh()
             join.restore(stored)
-    assert sorted(found) == expected
     for port in (0, 1):
-        join.on_punctuation(port, Punctuation(END))
+        take(join.on_punctuation(port, Punctuation(END)))
+    assert sorted(found, key=repr) == results(lefts, rights, window, on, how, keyed, smaller)
     assert join.state_bytes() == 0
     assert join.waits_for() == []
+    assert sum(side.count for side in sides) == len(lefts) + len(rights)  # each row was joined or freed, once
 
 
 @pytest.mark.parametrize(
@@ -101,7 +130,7 @@ def test_pairs_are_those_of_the_definition_and_promises_are_true(lefts, rights, 
 )
 def test_the_promise_of_the_result_is_the_strongest_true_one(low, high, on, expected):
     """Both sides promise 100: a pair to come can be as early as this, and no earlier."""
-    join = WindowJoin(["k"], low, high, on)
+    join = within(low, high, on)
     assert join.on_punctuation(0, Punctuation(100)) == []
     assert join.on_punctuation(1, Punctuation(100)) == [Punctuation(expected)]
     assert earliest(100, 100, low, high, on) == expected
@@ -113,10 +142,10 @@ def test_the_promise_of_the_result_is_the_strongest_true_one(low, high, on, expe
     right=st.integers(90, 110),
     low=st.integers(-8, 8),
     width=st.integers(0, 8),
-    on=st.sampled_from(sorted(TIMES)),
+    on=st.sampled_from(["left", "right", "later", "earlier", "first"]),
 )
 def test_no_promise_of_the_result_could_be_stronger(left, right, low, width, on):
-    join = WindowJoin(["k"], low, low + width, on)
+    join = within(low, low + width, on)
     join.on_punctuation(0, Punctuation(left))
     [found] = join.on_punctuation(1, Punctuation(right))
     assert found.value == earliest(left, right, low, low + width, on)
@@ -130,7 +159,7 @@ def earliest(left, right, low, high, on):
 
 
 def test_a_row_is_kept_only_as_long_as_a_partner_can_come():
-    join = WindowJoin(["k"], 0, 5)
+    join = within(0, 5)
     join.on_batch(0, rows(0, [(1.0, 10, 0), (1.0, 20, 1)]))
     assert [str(wait) for wait in join.waits_for()] == ["waits on port 1 for a promise >= 16, holding 2 rows"]
     join.on_punctuation(1, Punctuation(16))
@@ -142,7 +171,7 @@ def test_a_row_is_kept_only_as_long_as_a_partner_can_come():
 
 
 def test_a_row_below_its_own_promise_is_late_and_makes_no_pair():
-    join = WindowJoin(["k"], 0, 5)
+    join = within(0, 5)
     join.on_batch(1, rows(1, [(1.0, 12, 0)]))
     join.on_punctuation(0, Punctuation(11))
     [side] = join.on_batch(0, rows(0, [(1.0, 10, 7)]))
@@ -151,7 +180,7 @@ def test_a_row_below_its_own_promise_is_late_and_makes_no_pair():
 
 
 def test_the_end_comes_when_both_sides_have_ended_and_says_how_far_they_came():
-    join = WindowJoin(["k"], 0, 5)
+    join = within(0, 5)
     assert join.on_punctuation(0, Punctuation(END, reached=30)) == []
     found = join.on_punctuation(1, Punctuation(END, reached=40))
     assert [(p.value, p.reached) for p in found] == [(40, None), (END, 40)]

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.planner.partition import SHARD, ByKeys, ByTime, ToAll
+from windrow.planner.partition import SHARD, ByKeys, BySlice, ToAll
+from windrow.spec.names import HOME
 
 NAN = float("nan")
 CHECK = settings(deadline=None, max_examples=150)
@@ -27,7 +28,7 @@ def shards_of(partition, frame, shards):
     for shard, part in partition.split(frame, shards):
         assert 0 <= shard < shards
         assert part.height
-        assert part.schema == frame.schema
+        assert part.drop(HOME, strict=False).schema == frame.schema
         seen.append(shard)
         for n in part["n"]:
             found.setdefault(n, []).append(shard)
@@ -74,7 +75,7 @@ def test_by_keys_places_never_change():
     assert shards_of(ByKeys(("a", "b")), frame, 5) == {0: [4], 1: [4], 2: [2], 3: [2]}
 
 
-@pytest.mark.parametrize("partition", [ByKeys(("a",)), ByKeys(), ByTime(5), ByTime(5, 1, 1), ToAll()])
+@pytest.mark.parametrize("partition", [ByKeys(("a",)), ByKeys(), BySlice(5), BySlice(5, before=1, after=1), ToAll()])
 def test_no_rows_go_nowhere(partition):
     assert list(partition.split(numbered(a=[1]).with_columns(pl.col("a").alias("@t")).clear(), 3)) == []
 
@@ -94,8 +95,8 @@ def test_without_keys_all_rows_are_in_the_first_shard():
 )
 def test_by_time_every_pair_of_a_band_meets_in_exactly_one_shard(lefts, rights, low, width, length, shards):
     high = low + width
-    left = shards_of(ByTime(length), numbered(**{"@t": lefts}), shards)
-    right = shards_of(ByTime(length, high, -low), numbered(**{"@t": rights}), shards)
+    left = shards_of(BySlice(length), numbered(**{"@t": lefts}), shards)
+    right = shards_of(BySlice(length, before=high, after=-low), numbered(**{"@t": rights}), shards)
     assert all(len(where) == 1 for where in left.values())
     assert sorted(left) == list(range(len(lefts)))
     for where in right.values():
@@ -111,19 +112,33 @@ def test_by_time_every_pair_of_a_band_meets_in_exactly_one_shard(lefts, rights, 
 def test_by_time_a_row_is_copied_to_no_more_shards_than_it_needs(t, length, before, after):
     """With as many shards as slices, it is in those that hold a value from before to after, and in no others."""
     shards = 500
-    found = shards_of(ByTime(length, before, after), numbered(**{"@t": [t]}), shards)[0]
+    found = shards_of(BySlice(length, before=before, after=after), numbered(**{"@t": [t]}), shards)[0]
     wanted = {(value // length) % shards for value in range(t - before, t + after + 1)}
     assert set(found) == wanted
 
 
 def test_by_time_slices_before_zero_are_slices_too():
     frame = numbered(**{"@t": [-11, -10, -1, 0, 9, 10]})
-    assert shards_of(ByTime(10), frame, 3) == {0: [1], 1: [2], 2: [2], 3: [0], 4: [0], 5: [1]}
+    assert shards_of(BySlice(10), frame, 3) == {0: [1], 1: [2], 2: [2], 3: [0], 4: [0], 5: [1]}
 
 
 def test_by_time_a_row_near_a_border_is_in_both_slices():
     frame = numbered(**{"@t": [5, 9, 11]})
-    assert shards_of(ByTime(10, 2, 1), frame, 4) == {0: [0], 1: [0, 1], 2: [0, 1]}
+    assert shards_of(BySlice(10, before=2, after=1), frame, 4) == {0: [0], 1: [0, 1], 2: [0, 1]}
+
+
+def test_one_copy_of_a_row_is_at_home():
+    frame = numbered(**{"@t": [5, 9, 11]})
+    for before, after in ((2, 1), (30, -20), (0, 35)):
+        parts = [part for _, part in BySlice(10, before=before, after=after).split(frame, 3)]
+        assert sorted(pl.concat(parts).filter(HOME)["n"].to_list()) == [0, 1, 2]
+
+
+def test_a_key_with_many_rows_is_in_every_shard_over_time():
+    frame = numbered(a=[7] * 4, **{"@t": [1, 11, 21, 31]})
+    first, second, *rest = (where for _, where in sorted(shards_of(BySlice(10, keys=("a",)), frame, 2).items()))
+    assert first != second
+    assert rest == [first, second]
 
 
 def test_to_all_every_shard_has_every_row():
@@ -131,16 +146,16 @@ def test_to_all_every_shard_has_every_row():
 
 
 def test_the_column_of_the_shard_does_not_leave():
-    for partition in (ByKeys(("a",)), ByTime(5)):
+    for partition in (ByKeys(("a",)), BySlice(5)):
         for _, part in partition.split(numbered(a=[1, 2, 9], **{"@t": [1, 7, 20]}), 3):
             assert SHARD not in part.columns
 
 
 def test_each_says_what_it_does():
-    assert [str(p) for p in (ByKeys(("a", "b")), ByKeys(), ByTime(5), ByTime(5, 1), ToAll())] == [
+    assert [str(p) for p in (ByKeys(("a", "b")), ByKeys(), BySlice(5), BySlice(5, before=1, keys=("a",)), ToAll())] == [
         "hash of a, b",
         "hash of nothing: one group, one shard",
         "slice of time",
-        "slice of time, copied into both slices near a border",
+        "hash of a and slice of time, copied into both slices near a border",
         "a copy to every shard",
     ]

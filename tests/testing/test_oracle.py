@@ -7,12 +7,10 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlglot import exp
 
 import windrow as wr
 from windrow.api.stream import Stream
 from windrow.errors import QueryError, ResultError
-from windrow.logical.nodes import Join
 from windrow.spec.time import from_wall_clock, shown, wall_promise
 from windrow.testing import oracle
 from windrow.testing.oracle import bad_rows, clock
@@ -117,20 +115,6 @@ def test_a_window_that_counts_by_row_numbers_needs_them():
 # -- nodes -------------------------------------------------------------------------------------------------------------
 LEFT = [{"a": t, "k": k} for t, k in ((0, 1), (5, 1), (10, 2), (20, None))]
 RIGHT = [{"b": t, "j": j, "x": t} for t, j in ((3, 1.0), (5, 1.0), (9, 1.0), (10, 2.0), (20, None))]
-
-
-def joined(low, high, where=None):
-    left, right = wr.stream(LEFT, "a", name="l"), wr.stream(RIGHT, "b", name="r")
-    keys = ((exp.column("k"), exp.column("j")),)
-    columns = (("a", 0, "a"), ("k", 0, "k"), ("b", 1, "b"))
-    node = Join(left.node, right.node, keys, low, high, columns, where)
-    return sorted(oracle(Stream(node, {**left.sources, **right.sources})).rows())
-
-
-def test_a_join_takes_all_pairs_in_the_band_whose_keys_are_equal_in_any_type_of_number():
-    assert joined(0, 4) == [(0, 1, 3), (5, 1, 5), (5, 1, 9), (10, 2, 10)]
-    assert joined(-2, 0) == [(5, 1, 3), (5, 1, 5), (10, 2, 10)]
-    assert joined(0, 4, exp.column("b") > 5) == [(5, 1, 9), (10, 2, 10)]
 
 
 def test_a_function_that_fails_makes_a_row_bad_and_an_expression_stops_the_query():

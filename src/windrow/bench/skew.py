@@ -1,4 +1,4 @@
-"""What union-skew and agg-skew share: links of which one is behind, and the greatest state of a query over them.
+"""What experiments about skew share: links of which some are behind, and the greatest state of a query over them.
 
 In virtual time: a row is pushed when it arrives, a link that is behind has all its rows and heartbeats that much later.
 """
@@ -34,16 +34,22 @@ FLAT_CLAIM = afterwards(
 
 def feed(link: Link, seconds: int, destinations: int = 1) -> pl.DataFrame:
     """Packets of a link by ``arrival``, and every second what its clock shows: a link can have nothing else to say."""
-    rows = packets(link, seconds).with_columns(
+    rows = packets(link, seconds).select(
+        "ts",
         pl.col("src_ip").alias("srcIP"),
         pl.format("10.1.0.{}", pl.col("src_port") % destinations).alias("destIP"),
         pl.col("arrival") - START,
     )
-    shown = np.arange(seconds + int(BAND) + 2) * MICROS
-    beats = pl.DataFrame({CLOCK: shown + START, "arrival": shown + round(link.behind * MICROS)})
+    return with_clock(rows, seconds + int(BAND) + 2, link.behind)
+
+
+def with_clock(rows: pl.DataFrame, seconds: int, late: float = 0) -> pl.DataFrame:
+    """Packets by ``arrival``, and every second what the clock of their link shows."""
+    shown = np.arange(seconds) * MICROS
+    beats = pl.DataFrame({CLOCK: shown + START, "arrival": shown + round(late * MICROS)})
     beats = beats.with_columns(pl.col(CLOCK).cast(pl.Datetime("us", "UTC")))
     both = pl.concat([rows, beats], how="diagonal").sort("arrival", maintain_order=True)
-    return both.select("ts", "srcIP", "destIP", CLOCK, "arrival")
+    return both.select(*rows.drop("arrival").columns, CLOCK, "arrival")
 
 
 def behind(fed: pl.DataFrame, seconds: float) -> pl.DataFrame:
@@ -53,9 +59,13 @@ def behind(fed: pl.DataFrame, seconds: float) -> pl.DataFrame:
 
 def asked(text: str, feeds: Feeds, band: float = BAND) -> Stream:
     """A query over the links."""
+    return sql(text, **links(feeds, band))
+
+
+def links(feeds: Feeds, band: float) -> dict[str, Stream]:
+    """The links as streams."""
     promises = heartbeats(CLOCK, f"{band:g} seconds")
-    streams = {n: stream(f.clear().drop("arrival"), "ts", punctuation=promises, name=n) for n, f in feeds.items()}
-    return sql(text, **streams)
+    return {n: stream(f.clear().drop("arrival"), "ts", punctuation=promises, name=n) for n, f in feeds.items()}
 
 
 def fed_through(query: Stream, feeds: Feeds) -> tuple[int, pl.DataFrame, int]:
@@ -90,21 +100,35 @@ def cut(fed: pl.DataFrame) -> list[pl.DataFrame]:
 
 def compared(text: str, feeds: Feeds, late: str, skews: Sequence[int], say: Callable[[str, float], None]) -> Outcome:
     """Both plans at each skew of the link ``late``; ``text`` has a place for the hint, ``{}``."""
-    figures: dict[str, float] = {}
-    same = True
-    for i, skew in enumerate(skews):
-        moved = {**feeds, late: behind(feeds[late], skew)}
-        results = []
-        for j, (plan, hint) in enumerate(PLANS.items()):
-            say(f"{plan}, {late} {skew} s behind", (i + j / len(PLANS)) / len(skews))
-            figures[f"bytes_{plan}_{skew}"], found, lost = fed_through(asked(text.format(hint), moved), moved)
-            results.append(found)
-            same = same and found.height > 0 and not lost
-        same = same and results[0].equals(results[1])
+    figures, same = measured(lambda plan, moved: asked(text.format(PLANS[plan]), moved), feeds, (late,), skews, say)
     for plan in PLANS:
         curve = [figures[f"bytes_{plan}_{s}"] for s in skews]
         figures[f"growth_{plan}"] = round(max(curve) / curve[0], 2)
-    return Outcome(figures, claims(figures, skews, same), lambda figure: _plot(figure, figures, late, skews))
+    return Outcome(figures, claims(figures, skews, same), lambda figure: plot(figure, figures, late, skews))
+
+
+def measured(
+    query: Callable[[str, Feeds], Stream],
+    feeds: Feeds,
+    late: Sequence[str],
+    skews: Sequence[int],
+    say: Callable[[str, float], None],
+) -> tuple[dict[str, float], bool]:
+    """The greatest state of both plans at each skew of the links ``late``; and whether they give the same results, some
+    at all, and lose no row.
+    """
+    figures: dict[str, float] = {}
+    same = True
+    for i, skew in enumerate(skews):
+        moved = {n: behind(fed, skew) if n in late else fed for n, fed in feeds.items()}
+        results = []
+        for j, plan in enumerate(PLANS):
+            say(f"{plan}, {' and '.join(late)} {skew} s behind", (i + j / len(PLANS)) / len(skews))
+            figures[f"bytes_{plan}_{skew}"], found, lost = fed_through(query(plan, moved), moved)
+            results.append(found)
+            same = same and found.height > 0 and not lost
+        same = same and results[0].equals(results[1])
+    return figures, same
 
 
 def by_band(
@@ -135,7 +159,8 @@ def claims(figures: Mapping[str, float], skews: Sequence[int], same: bool) -> di
     }
 
 
-def _plot(figure: Any, figures: Mapping[str, float], late: str, skews: Sequence[int]) -> None:
+def plot(figure: Any, figures: Mapping[str, float], late: str, skews: Sequence[int]) -> None:
+    """The greatest state of both plans by skew."""
     axes = figure.subplots()
     for plan, label in (("iop", "in order (Merge)"), ("oop", "out of order (Meld)")):
         axes.plot(skews, [figures[f"bytes_{plan}_{s}"] / 1024 for s in skews], marker="o", label=label)

@@ -44,5 +44,10 @@ OF_SIDES = {
     "ignored": Counter.PROMISES_IGNORED,
     "unmatched": Counter.PROMISES_UNMATCHED,
 }
-ON_SPARK = {Counter.STATE_BYTES, Counter.ROWS_COPIED, Counter.ROWS_SENT, Counter.PROMISES_SENT}  # one process has no exchange
+ON_SPARK = {
+    Counter.STATE_BYTES,
+    Counter.ROWS_COPIED,
+    Counter.ROWS_SENT,
+    Counter.PROMISES_SENT,
+}  # one process has no exchange
 NAMES = tuple(counter.label for counter in Counter)

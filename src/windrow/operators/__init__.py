@@ -1,5 +1,7 @@
 """Operators: the only place where algorithms live. One file each; all share the interface of ``operator.py``."""
 
+from windrow.operators.joins.opib_join import OpibJoin
+from windrow.operators.joins.opob_join import OpobJoin
 from windrow.operators.joins.window_join import WindowJoin
 from windrow.operators.operator import Item, Operator, Side, Wait
 from windrow.operators.progress.admit import Admit
@@ -68,6 +70,8 @@ __all__ = [
     "Lift",
     "Meld",
     "Merge",
+    "OpibJoin",
+    "OpobJoin",
     "Operator",
     "Options",
     "PairAggregate",

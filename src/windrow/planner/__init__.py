@@ -8,7 +8,7 @@ decides where pipelines and stages run: in one graph, or before and after an exc
 from windrow.planner.build import plan
 from windrow.planner.choice import Given
 from windrow.planner.graphs import add_stage, add_steps, whole_graph
-from windrow.planner.partition import ByKeys, ByTime, Partition, ToAll
+from windrow.planner.partition import ByKeys, BySlice, Partition, ToAll
 from windrow.planner.plan import MELD, Arm, Meeting, Pipeline, Plan, Read, Stage, Step
 from windrow.planner.windows import ALGORITHMS
 
@@ -17,7 +17,7 @@ __all__ = [
     "MELD",
     "Arm",
     "ByKeys",
-    "ByTime",
+    "BySlice",
     "Given",
     "Meeting",
     "Partition",

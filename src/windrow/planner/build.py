@@ -136,7 +136,8 @@ class _Build:
                 before = about_everyone(node.input, self.pipelines(node.input, wanted))
                 return top_stage(next(self.numbers), node, before)
             case logical.Join():
-                sides = [self.pipelines(each, wanted_on(each, each.progress)) for each in node.inputs]
+                wants = [Wanted(by_rows=True) if node.by_rows else wanted_on(n, n.progress) for n in node.inputs]
+                sides = [self.pipelines(each, want) for each, want in zip(node.inputs, wants, strict=True)]
                 sides = [about_everyone(each, side) for each, side in zip(node.inputs, sides, strict=True)]
                 return join_stage(next(self.numbers), node, join_arms(node, sides), wanted.of)
         raise InternalError(f"no plan for {type(node).__name__}")

@@ -87,8 +87,9 @@ class _Shown:
         """How rows come into a stage."""
         if not self.on_spark:
             for arm in stage.arms:
-                keys = ", ".join(arm.keys) or "nothing: one group, one shard"
-                by = f"grouped by {keys}" if isinstance(arm.partition, ByKeys) else "of all rows"
+                spread = arm.partition
+                keys = ", ".join(spread.keys) or "nothing: one group, one shard"
+                by = f"grouped by {keys}" if spread.keys or isinstance(spread, ByKeys) else "of all rows"
                 yield f"  stage {stage.number}{_of(arm, stage, ', arm')}, {by}"
             return
         if all(self.levels.inside(pipeline, stage) for pipeline in stage.inputs):

@@ -32,6 +32,8 @@ SOURCE = "@source"  # the source partition of a row, where promises are per part
 
 SLOT = "@slot"
 
+HOME = "@home"  # of a row that is copied to several shards: whether this is the copy that is counted
+
 WINDOW_START, WINDOW_END, WINDOW_TIME = "window_start", "window_end", "window_time"
 
 BRANCH = "@branch"  # the name of what a branch of a Split begins with

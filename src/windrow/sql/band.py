@@ -1,105 +1,121 @@
-"""The band of a join: how far the right time may be from the left one, from comparisons of the two."""
+"""How far apart times must be: from comparisons of two times, and what several of them say together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
 
 import polars as pl
 from sqlglot import exp
 
 from windrow.errors import QueryError
 from windrow.logical.expressions import fail
-from windrow.logical.nodes import Side
 from windrow.spec.lengths import length
 
-FLIPPED: dict[type[exp.Expr], type[exp.Expr]] = {exp.GT: exp.LT, exp.LT: exp.GT, exp.GTE: exp.LTE, exp.LTE: exp.GTE}
+FLIPPED: dict[type[exp.Expr], type[exp.Expr]] = {exp.GT: exp.LT, exp.GTE: exp.LTE}
 
 
-@dataclass
-class Band:
-    """Bounds of the right time less the left time, both included, in the unit of the progressing attribute.
+class Distance(NamedTuple):
+    """``later - earlier <= most``, in the unit of the progressing attribute; ``most`` may be negative."""
 
-    ``times``: the progressing columns of the left and the right side, as the joined rows call them.
+    earlier: str
+    later: str
+    most: int
+
+
+def nearest(known: Iterable[Distance]) -> dict[tuple[str, str], int]:
+    """The least upper bound of every ``later - earlier`` that follows from what is known.
+
+    >>> nearest([Distance("a", "b", 5), Distance("b", "c", 2)])["a", "c"]
+    7
     """
+    most: dict[tuple[str, str], int] = {}
+    for earlier, later, bound in known:
+        most[earlier, later] = min(bound, most.get((earlier, later), bound))
+    names = sorted({name for pair in most for name in pair})
+    for via, a, b in product(names, names, names):
+        if (a, via) in most and (via, b) in most:
+            through = most[a, via] + most[via, b]
+            most[a, b] = min(through, most.get((a, b), through))
+    return most
 
-    times: tuple[str, str]
-    dtype: pl.DataType
+
+def as_condition(distance: Distance, dtype: pl.DataType) -> exp.Expr:
+    """A distance as a condition over the two columns.
+
+    >>> as_condition(Distance("a", "b", 5), pl.Date()).sql("spark")
+    "b <= a + INTERVAL '5' DAY"
+    """
+    unit = "DAY" if dtype == pl.Date else "MICROSECOND"
+    most: exp.Expr = exp.Literal.number(abs(distance.most))
+    if not dtype.is_integer():
+        most = exp.Interval(this=exp.Literal.string(str(abs(distance.most))), unit=exp.var(unit))
+    earlier, later = (exp.column(name, quoted=True) for name in distance[:2])
+    moved = exp.Add(this=earlier, expression=most) if distance.most >= 0 else exp.Sub(this=earlier, expression=most)
+    return exp.LTE(this=later, expression=moved)
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Reads conditions on the distance of two times. ``times``: the columns that progress, and their types."""
+
+    times: Mapping[str, pl.DataType]
     text: str
-    low: int | None = None
-    high: int | None = None
 
-    def take(self, condition: exp.Expr) -> bool:
-        """Whether a condition bounds the distance of the two times; if so, the band is narrowed by it."""
+    def of(self, condition: exp.Expr) -> list[Distance]:
+        """What a condition says about the distance of two times; nothing if it is about anything else."""
         if isinstance(condition, exp.Between) and not condition.args.get("symmetric"):
-            parts: Sequence[tuple[type[exp.Expr], exp.Expr]] = (
-                (exp.GTE, condition.args["low"]),
-                (exp.LTE, condition.args["high"]),
-            )
-            found = [(op, self._distance(condition.this, other)) for op, other in parts]
-        elif isinstance(condition, (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.EQ)):
-            found = [(type(condition), self._distance(condition.this, condition.expression))]
-        else:
-            return False
-        if any(distance is None for _, distance in found):
-            return False
-        for op, distance in found:
-            assert distance is not None
-            sign, bound = distance
-            self._narrow(op if sign > 0 else FLIPPED.get(op, op), bound)
-        return True
+            low = self._compared(exp.GTE, condition.this, condition.args["low"])
+            high = self._compared(exp.LTE, condition.this, condition.args["high"])
+            return [*low, *high] if low and high else []
+        if isinstance(condition, (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.EQ)):
+            return self._compared(type(condition), condition.this, condition.expression)
+        return []
 
-    def range(self, left: int, right: int) -> None:
-        """The windows of two tables: a left row is held for ``left``, a right one for ``right``, half-open."""
-        self._narrow(exp.LT, left)
-        self._narrow(exp.GT, -right)
-
-    def _narrow(self, op: type[exp.Expr], bound: int) -> None:
-        if op in (exp.GT, exp.GTE, exp.EQ):
-            least = bound + (op is exp.GT)
-            self.low = least if self.low is None else max(self.low, least)
-        if op in (exp.LT, exp.LTE, exp.EQ):
-            most = bound - (op is exp.LT)
-            self.high = most if self.high is None else min(self.high, most)
-
-    def _distance(self, a: exp.Expr, b: exp.Expr) -> tuple[int, int] | None:
-        """``a`` compared with ``b`` as the right time less the left time compared with a number.
-
-        The sign is -1 where the comparison turns around: ``l.ts <= r.ts + 5`` is ``r.ts - l.ts >= -5``.
-        """
+    def _compared(self, op: type[exp.Expr], a: exp.Expr, b: exp.Expr) -> list[Distance]:
+        if op in FLIPPED:
+            return self._compared(FLIPPED[op], b, a)
         first, second = self._shifted(a), self._shifted(b)
-        if first is None or second is None or first[0] == second[0]:
-            return None
-        (side, ahead), (_, other) = first, second
-        return (1, other - ahead) if side == 1 else (-1, ahead - other)
+        if first is None or second is None or not self._comparable(first[0], second[0]):
+            return []
+        (x, ahead), (y, behind) = first, second  # x + ahead <= y + behind
+        found = [Distance(y, x, behind - ahead - (op is exp.LT))]
+        return [*found, Distance(x, y, ahead - behind)] if op is exp.EQ else found
 
-    def _shifted(self, tree: exp.Expr) -> tuple[Side, int] | None:
-        """A time plus or minus a constant: the side it is of, and the constant."""
+    def _comparable(self, a: str, b: str) -> bool:
+        of_a, of_b = self.times[a], self.times[b]
+        return a != b and (of_a == of_b or (of_a.is_integer() and of_b.is_integer()))
+
+    def _shifted(self, tree: exp.Expr) -> tuple[str, int] | None:
+        """A time plus or minus a constant: its column, and the constant."""
         tree = tree.unnest()
         if isinstance(tree, exp.Column) and tree.name in self.times:
-            return (0 if tree.name == self.times[0] else 1), 0
+            return tree.name, 0
         if not isinstance(tree, (exp.Add, exp.Sub)):
             return None
-        inner, constant = self._shifted(tree.this), self._constant(tree.expression)
-        if (inner is None or constant is None) and isinstance(tree, exp.Add):
-            inner, constant = self._shifted(tree.expression), self._constant(tree.this)
+        inner, by = self._shifted(tree.this), tree.expression
+        if inner is None and isinstance(tree, exp.Add):
+            inner, by = self._shifted(tree.expression), tree.this
+        constant = None if inner is None else self._constant(by, self.times[inner[0]])
         if inner is None or constant is None:
             return None
         return inner[0], inner[1] + (constant if isinstance(tree, exp.Add) else -constant)
 
-    def _constant(self, tree: exp.Expr) -> int | None:
+    def _constant(self, tree: exp.Expr, dtype: pl.DataType) -> int | None:
         tree = tree.unnest()
         if isinstance(tree, exp.Neg):
-            inner = self._constant(tree.this)
+            inner = self._constant(tree.this, dtype)
             return None if inner is None else -inner
         if isinstance(tree, exp.Interval) and isinstance(tree.this, exp.Literal):
             given = f"{tree.this.name} {tree.text('unit')}".strip()
-        elif isinstance(tree, exp.Literal) and tree.is_int and self.dtype.is_integer():
+        elif isinstance(tree, exp.Literal) and tree.is_int and dtype.is_integer():
             given = tree.name
         else:
             return None
         sign, given = (-1, given[1:]) if given.startswith("-") else (1, given)
         try:
-            return sign * length(given, self.dtype, "the band of the join", zero=True)
+            return sign * length(given, dtype, "the band of the join", zero=True)
         except QueryError as error:
             raise fail(tree, str(error), self.text) from None

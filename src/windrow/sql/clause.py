@@ -33,7 +33,7 @@ POSSIBLE = (
 
 def shape(clause: WindowClause, node: Node, sql: str) -> Shape:
     """The window of a clause over a stream; every error underlines the parameter at fault."""
-    return _Clause(clause, node, sql).shape()
+    return Clause(clause, node, sql).shape()
 
 
 def over(clause: WindowClause, node: Node) -> Node:
@@ -43,22 +43,19 @@ def over(clause: WindowClause, node: Node) -> Node:
     return on_value(node, name) if name is not None and name in node.times else node
 
 
-def join_range(clause: WindowClause, node: Node, sql: str) -> int:
-    """For how long the rows of a table are joined: the RANGE of its clause, which can have nothing else."""
-    return _Clause(clause, node, sql).join_range()
-
-
 def parts(clause: WindowClause, node: Node, sql: str) -> list[exp.Expr]:
     """The columns that partition the rows (PA): each value has its own windows."""
-    return _Clause(clause, node, sql).parts()
+    return Clause(clause, node, sql).parts()
 
 
 def options(clause: WindowClause, node: Node, sql: str, early: WindowLength | None) -> Options:
     """Everything in the clause but the window's shape, and how often early results come."""
-    return _Clause(clause, node, sql).options(early)
+    return Clause(clause, node, sql).options(early)
 
 
-class _Clause:
+class Clause:
+    """The parameters of a clause over a stream."""
+
     def __init__(self, clause: WindowClause, node: Node, sql: str) -> None:
         self.clause = clause
         self.node = node
@@ -70,51 +67,39 @@ class _Clause:
             raise self._refused("ORIGIN is not supported here", self.clause.args["origin"])
         if "tumbling" in found:
             self._only(found, {"tumbling", "wa"})
-            size = self._length("tumbling")
-            return Sliding(size, size, self._origin())
+            size = self.length("tumbling")
+            return Sliding(size, size, self.origin())
         if "session" in found:
             self._only(found, {"session", "wa"})
-            return Session(self._length("session"))
+            return Session(self.length("session"))
         if "range" not in found:
             raise self._refused("the window has no RANGE")
         if {"rattr", "sattr"} & found:
             self._only(found, {"range", "rattr", "slide", "sattr", "pa"})
             return self._slide_by_tuple()
-        if self._is_all("range"):
+        if self.is_all("range"):
             self._only(found, {"range", "slide", "wa"})
-            return Landmark(self._length("slide"), self._origin())
-        if self._rows("range"):
+            return Landmark(self.length("slide"), self.origin())
+        if self.in_rows("range"):
             return self._row_window(found)
         self._only(found, {"range", "slide", "wa", "pa"})
         if "pa" in found:
             raise self._refused("PA needs a window of ROWS; for a time window use GROUP BY", self.clause.args["pa"][0])
-        size = self._length("range")
-        return Sliding(size, self._length("slide") if "slide" in found else size, self._origin())
-
-    def join_range(self) -> int:
-        allowed = {"range", "wa"}
-        for name, given in self.clause.args.items():
-            if given and name not in allowed:
-                place = next((n for n in (given if isinstance(given, list) else [given]) if n.meta), self.clause)
-                raise fail(
-                    place, f"not supported in the window of a join: {name.upper()}; [RANGE r, WA attr] is", self.sql
-                )
-        if self._is_all("range") or self._rows("range"):
-            raise fail(self._given("range"), "not supported yet: joins over ROWS or ALL", self.sql)
-        return self._length("range")
+        size = self.length("range")
+        return Sliding(size, self.length("slide") if "slide" in found else size, self.origin())
 
     def _row_window(self, found: set[str]) -> Shape:
         self._only(found, {"range", "slide", "wa", "pa"})
         if (origin := self.clause.args.get("origin")) is not None:
             raise self._refused("windows of ROWS begin with the first row: ORIGIN is not supported here", origin)
         wa = self.clause.args.get("wa")
-        if wa is not None and not self._numbers(wa):
+        if wa is not None and not self.numbers(wa):
             raise self._refused(f"a window of ROWS slides over {ROW_NUM}", wa)
-        size = self._count("range")
-        step = self._count("slide") if "slide" in found else size
+        size = self.count("range")
+        step = self.count("slide") if "slide" in found else size
         return Partitioned(size, step) if "pa" in found else RowSliding(size, step)
 
-    def _numbers(self, attribute: exp.Expr) -> bool:
+    def numbers(self, attribute: exp.Expr) -> bool:
         """Whether this is row_num, or the column declared as row_num."""
         return attribute.name.lower() in {ROW_NUM, *(c.lower() for c in self.node.arrival[-1:])}
 
@@ -122,17 +107,17 @@ class _Clause:
         sattr, rattr = self.clause.args.get("sattr"), self.clause.args.get("rattr")
         if sattr is None or rattr is None or not self.clause.args.get("slide"):
             raise self._refused("RATTR, SLIDE and SATTR must be given together")
-        if self._is_all("range"):
-            raise self._refused("RANGE ALL cannot slide by rows", self._given("range"))
+        if self.is_all("range"):
+            raise self._refused("RANGE ALL cannot slide by rows", self.given("range"))
         by_rank = bool(self.clause.args.get("rank"))
-        if not by_rank and not self._numbers(sattr):
+        if not by_rank and not self.numbers(sattr):
             raise self._refused(f"SATTR must be {ROW_NUM} or rank({rattr.name})", sattr)
         if by_rank and sattr.name.lower() != rattr.name.lower():
             raise self._refused("rank() must be of the attribute that RANGE is over", sattr)
-        size = self._length("range", rattr)
-        return SlideByTuple(size, self._count("slide"), "rank" if by_rank else "row_num")
+        size = self.length("range", rattr)
+        return SlideByTuple(size, self.count("slide"), "rank" if by_rank else "row_num")
 
-    def _origin(self) -> int:
+    def origin(self) -> int:
         given = self.clause.args.get("origin")
         if given is None:
             return 0
@@ -167,7 +152,7 @@ class _Clause:
         )
 
     def _by_rows(self) -> bool:
-        return bool(self.clause.args.get("range")) and self._rows("range")
+        return bool(self.clause.args.get("range")) and self.in_rows("range")
 
     def _length_of(self, given: WindowLength, what: str, rows: bool) -> int:
         unit = given.args.get("unit")
@@ -187,34 +172,34 @@ class _Clause:
             node = value[0] if isinstance(value, list) else value
             raise self._refused(f"{name.upper()} is not supported here", node)
 
-    def _given(self, name: str) -> WindowLength:
+    def given(self, name: str) -> WindowLength:
         found = self.clause.args.get(name)
         if found is None:
             raise self._refused(f"the window has no {name.upper()}")
         assert isinstance(found, WindowLength)
         return found
 
-    def _is_all(self, name: str) -> bool:
-        return self._given(name).name.upper() == "ALL"
+    def is_all(self, name: str) -> bool:
+        return self.given(name).name.upper() == "ALL"
 
-    def _rows(self, name: str) -> bool:
+    def in_rows(self, name: str) -> bool:
         return self._unit(name).upper() in ROWS
 
     def _unit(self, name: str) -> str:
-        unit = self._given(name).args.get("unit")
+        unit = self.given(name).args.get("unit")
         return unit.name if unit is not None else ""
 
-    def _length(self, name: str, attribute: exp.Expr | None = None) -> int:
-        given = self._given(name)
+    def length(self, name: str, attribute: exp.Expr | None = None) -> int:
+        given = self.given(name)
         dtype = self._attribute(attribute or self.clause.args.get("wa"))
         try:
             return length(f"{given.name} {self._unit(name)}".strip(), dtype, name.upper())
         except QueryError as error:
             raise fail(given, str(error), self.sql) from None
 
-    def _count(self, name: str) -> int:
-        given = self._given(name)
-        if not self._rows(name):
+    def count(self, name: str) -> int:
+        given = self.given(name)
+        if not self.in_rows(name):
             raise self._refused(f"{name.upper()} must be in ROWS", given)
         try:
             return length(given.name, pl.Int64(), name.upper())

@@ -9,9 +9,12 @@ from sqlglot import exp
 from windrow.logical import consumed
 from windrow.logical.consumed import EXPRESSIONS, Known, fail_at, find
 from windrow.logical.expressions import fail
+from windrow.logical.nodes import How
 from windrow.sql.trees import CLAUSE, EMIT, PUNCTUATED, UNIONED, PromiseArgument, PunctuatedBy, WindowClause
 from windrow.sql.trees import WindowLength as Length
 
+SIDES: dict[str, How] = {"LEFT": "left", "RIGHT": "right", "FULL": "full"}
+HALVES: tuple[How, ...] = ("semi", "anti")
 ADDED = {CLAUSE, UNIONED, PUNCTUATED}
 STATEMENT: Known = {
     exp.Select: {
@@ -28,10 +31,10 @@ STATEMENT: Known = {
         EMIT,
     },
     exp.Union: {"this", "expression", "distinct", "order", "limit"},
-    exp.Subquery: {"this", "alias", "order", "limit", *ADDED},
+    exp.Subquery: {"this", "alias", "order", "limit", "joins", *ADDED},
     exp.From: {"this"},
-    exp.Join: {"this", "on", "kind"},
-    exp.Table: {"this", "alias", "db", "catalog", *ADDED},  # db.s is an unknown table, which is reported later
+    exp.Join: {"this", "on", "using", "kind", "side", "method"},  # which of them are possible, ``how`` knows
+    exp.Table: {"this", "alias", "joins", "db", "catalog", *ADDED},  # db.s is an unknown table, which is reported later
     exp.TableAlias: {"this", "columns"},
     exp.Paren: {"this", *ADDED},
     exp.Where: {"this"},
@@ -67,6 +70,9 @@ STATEMENT: Known = {
     exp.Last: {"this"},
 }
 NAMES = (exp.Identifier, NoneType)
+HOW: dict[str, How] = {"": "inner", "INNER": "inner", "CROSS": "inner"}
+HOW |= {side + outer: kind for side, kind in SIDES.items() for outer in ("", " OUTER")}
+HOW |= {left + kind.upper(): kind for kind in HALVES for left in ("", "LEFT ")}
 AS_OF = r"(?:FOR\s+)?(?:SYSTEM_)?(?:VERSION|TIMESTAMP|TIME)\s+AS\s+OF"
 WORDS = consumed.WORDS | {
     "by_name": r"BY\s+NAME",
@@ -130,7 +136,7 @@ WORDS = consumed.WORDS | {
 def check(tree: exp.Expr, sql: str) -> None:
     """Refuse what nothing uses in a whole statement."""
     for join in tree.find_all(exp.Join):
-        _check_join(join, sql)
+        how(join, sql)
     for query in tree.find_all(exp.Select, exp.SetOperation):
         if not isinstance(_around(query), (exp.From, exp.Join, exp.Table, exp.CTE, NoneType)):
             raise fail(query.parent or query, "a query inside an expression is not supported", sql)
@@ -144,18 +150,16 @@ def check(tree: exp.Expr, sql: str) -> None:
     consumed.check(tree, sql, {**EXPRESSIONS, **STATEMENT}, WORDS)
 
 
-def _check_join(join: exp.Join, sql: str) -> None:
-    """Refuse every join but an inner one of two tables."""
-    around = join.parent
+def how(join: exp.Join, sql: str) -> How:
+    """The kind of a join; every other is refused."""
     words = " ".join(filter(None, (join.method, join.side, join.kind))).upper()
-    if words not in ("", "INNER", "CROSS"):
-        raise fail(join, f"not supported yet: {words} JOIN; inner joins are", sql)
-    if join.args.get("using"):
-        raise fail(join.args["using"][0], "not supported yet: USING; write ON L.k = R.k", sql)
-    if not isinstance(around, exp.Select):
-        raise fail(join, "not supported yet: a join in parentheses; write it as a query", sql)
-    if join is not around.args["joins"][0]:
-        raise fail(join, "not supported yet: a join of more than two tables; join a query in FROM with the third", sql)
+    if join.method.upper() == "NATURAL":
+        why = "it would compare every column of both tables that has the same name, times too: USING (..) names them"
+        raise fail(join, f"not supported: {words} JOIN: {why}", sql)
+    if words not in HOW:
+        there = "INNER, LEFT, RIGHT, FULL, SEMI, ANTI and CROSS joins are"
+        raise fail(join, f"not supported: {words} JOIN; {there}", sql)
+    return HOW[words]
 
 
 def _around(query: exp.Expr) -> exp.Expr | None:

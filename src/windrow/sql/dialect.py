@@ -6,6 +6,7 @@ have a promise rule: ``FROM a PUNCTUATED BY slack('10 seconds')``.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.logical.reading import SparkSql
 from windrow.sql.promise_parser import PromiseParser
-from windrow.sql.trees import CLAUSE, EMIT, UNIONED
+from windrow.sql.trees import CLAUSE, COMMA, EMIT, UNIONED
 from windrow.sql.window_parser import PARAMETERS
 
 OPENING = TokenType.BLOCK_START  # a type that nothing in Spark SQL uses
@@ -40,10 +41,17 @@ class WindrowParser(PromiseParser):
         return found
 
     def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
+        """Keeps which joins are commas: they bind less than JOIN. Errors in the table after one are not swallowed."""
         comma = self._curr
-        found = super()._parse_join(*args, **kwargs)
-        if found is None and comma.token_type == TokenType.COMMA and self._prev is comma:
+        if not self._match(TokenType.COMMA):
+            return super()._parse_join(*args, **kwargs)
+        begins = self._curr.token_type in (TokenType.VAR, TokenType.IDENTIFIER, TokenType.L_PAREN)
+        read = partial(self._parse_table, alias_tokens=kwargs.get("alias_tokens"))
+        table = read() if begins else self._try_parse(read)
+        if table is None:
             self.raise_error("Expected a table after the comma", comma)
+        found = exp.Join(this=table, kind="CROSS")
+        found.meta[COMMA] = True
         return found
 
     def _parse_limit(self, *args: Any, **kwargs: Any) -> Any:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from windrow.api.algorithm import MEMORY, USING, refusal
 from windrow.api.given import size
+from windrow.api.joins import FORCED
 from windrow.errors import QueryError, listing, underline
 from windrow.logical.nodes import Shape
 
@@ -56,6 +57,18 @@ def hints(select: exp.Select, text: str) -> Hints:
         raise _refused(f"the hint is empty; available: {listing(KNOWN)}", text, tree.meta["start"], tree.meta["end"])
     places = tuple((name, *place) for name, (_, *place) in given.items())
     return Hints(_algorithm(given), _bytes(given, text), places)  # type: ignore[arg-type]
+
+
+def join_hint(select: exp.Select, text: str) -> str | None:
+    """The physical join that the hint of a SELECT names; the hint is used up."""
+    found = hints(select, text)
+    for name, start, end in found.places:
+        if name != USING:
+            raise _refused(f"{name.upper()} is about windows, and this is a join", text, start, end)
+        if found.using not in FORCED:
+            raise _refused(f"no join is called {found.using}; available: {listing(FORCED)}", text, start, end)
+    select.set("hint", None)
+    return found.using
 
 
 def _algorithm(given: dict[str, tuple[str, int, int]]) -> str | None:

@@ -1,7 +1,4 @@
-"""Two tables in a FROM: an inner join on equality within a band of time.
-
-Both come from ON and WHERE; ``FROM L [RANGE a], R [RANGE b]`` gives a band, too.
-"""
+"""A FROM with joins: what its names mean, and where each condition of ON and WHERE belongs."""
 
 from __future__ import annotations
 
@@ -10,181 +7,141 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from windrow.errors import QueryError, listing
-from windrow.logical.checked import filtered
-from windrow.logical.checked_join import joined
 from windrow.logical.expressions import fail
-from windrow.logical.nodes import Node, Side
-from windrow.sql.band import Band
-from windrow.sql.clause import join_range, over
-from windrow.sql.scope import Scope, name_of
+from windrow.logical.nodes import Node
+from windrow.sql.band import Bands
+from windrow.sql.pairs import Origins, Pairs
+from windrow.sql.relations import HALF, Pair, Relation, Table
+from windrow.sql.scope import Merged, Scope, View
 from windrow.sql.terms import Terms
-from windrow.sql.trees import CLAUSE
-from windrow.windows.pairing import Within
+from windrow.sql.trees import WindowClause
 
 
 @dataclass
 class JoinedTables:
-    """The tables of a SELECT with one join, and how their rows are paired."""
+    """The tables of a SELECT with joins, and how their rows are paired. ``using``: the physical join to use."""
 
     terms: Terms
     select: exp.Select
-    trees: tuple[exp.Expr, exp.Expr]
-    nodes: tuple[Node, Node]
+    whole: Relation
+    leaves: list[Table]
+    using: str | None = None
 
     def plan(self) -> Node:
-        """The pairs. The columns of the SELECT are resolved on the way, and its WHERE is used up."""
-        self.join: exp.Join = self.select.args["joins"][0]
-        self.scope = self._scope()
-        self._check_stars()
-        self.scope.resolve(self.select)
-        self._order_by_aliases()
-        self.origins = {
-            self.scope.joined_name(side, c): (side, c) for side in self._sides for c in self.scope.schemas[side]
+        """The joined rows. The columns of the SELECT are resolved on the way, and its WHERE is used up."""
+        self._check()
+        self.scope = Scope([t.name for t in self.leaves], [t.node.schema for t in self.leaves], self.terms.text)
+        self.origins: Origins = {
+            self.scope.joined_name(t.index, c): (t.index, c) for t in self.leaves for c in t.node.schema
         }
-        band, pairs, rest = self._band(), [], []
-        sides = list(self.nodes)
-        for condition in self._conditions():
-            used = self._used(condition)
-            pair = self._equality(condition) if len(used) == 2 else None
-            bounds = len(used) == 2 and band.take(condition)
-            if pair is not None:
-                pairs.append(pair)
-            elif len(used) == 1:
-                side = next(iter(used))
-                own = self.terms.resolved(self._own(condition), sides[side])
-                sides[side] = filtered(sides[side], own, self.terms.text)
-            elif not bounds:
-                rest.append(condition)
-        low, high = self._bounds(band)
-        if not pairs:
-            raise self._refused(
-                "not supported yet: a join without an equality of a column of one table and one of the other, such as "
-                f"{self._example(0, 'k')} = {self._example(1, 'k')}"
-            )
-        columns = tuple((name, side, c) for name, (side, c) in self.origins.items())
-        where = exp.and_(*rest, copy=False) if rest else None
-        with self.terms.at(self.join):
-            return joined(sides[0], sides[1], pairs, Within(low, high), columns, where, self.terms.text)
+        times = {
+            n: self.leaves[i].node.schema[c] for n, (i, c) in self.origins.items() if c in self.leaves[i].node.times
+        }
+        self.pairs = Pairs(self.terms, self.leaves, self.origins, Bands(times, self.terms.text), self.using)
+        self.view = self._view(self.whole)
+        self.scope.resolve(self.select, self.view)
+        self._order_by_aliases()
+        self._place_where()
+        return self.pairs.part(self.whole).node
 
-    @property
-    def _sides(self) -> tuple[Side, Side]:
-        return (0, 1)
+    def resolved(self, clause: WindowClause) -> WindowClause:
+        """A window clause over the join, with the columns it means."""
+        self.scope.clause(clause, self.view)
+        return clause
 
-    def _scope(self) -> Scope:
-        names = [name_of(tree) for tree in self.trees]
-        if names[0] is not None and names[1] is not None and names[0].lower() == names[1].lower():
-            raise fail(self.trees[1], f"both tables are called {names[1]}: give one an alias", self.terms.text)
-        for tree, node in zip(self.trees, self.nodes, strict=True):
-            if node.progress is None:
-                raise fail(
-                    tree,
-                    "a join needs the progressing column of both tables: keep it in the SELECT list",
-                    self.terms.text,
-                )
-        return Scope(names, [node.schema for node in self.nodes], self.terms.text)
+    def _check(self) -> None:
+        """Refuse tables with the same name, and those without a time."""
+        seen: set[str] = set()
+        for table in self.leaves:
+            if table.name is not None and table.name.lower() in seen:
+                raise fail(table.tree, f"both tables are called {table.name}: give one an alias", self.terms.text)
+            seen.add((table.name or "").lower())
+            by_rows = table.window is not None and table.window.kind == "rows"
+            if table.node.progress is None and not by_rows:
+                why = "a join needs the progressing column of both tables: keep it in the SELECT list"
+                raise fail(table.tree, why, self.terms.text)
 
-    def _check_stars(self) -> None:
-        """``*`` over two tables needs different names."""
-        twice = set(self.scope.schemas[0]) & set(self.scope.schemas[1])
-        for item in self.select.expressions:
-            if isinstance(item, exp.Star) and twice:
-                both = f"both tables have columns {listing(twice)}"
-                raise fail(item, f"{both}: name the columns, and give these different names", self.terms.text)
+    # -- names ---------------------------------------------------------------------------------------------------
+    def _view(self, relation: Relation) -> View:
+        """What can be named over a relation; the conditions of its ON are put where they belong."""
+        if isinstance(relation, Table):
+            return View(relation.tables)
+        left, right = (self._view(side) for side in relation.sides)
+        both = View((*left.tables, *right.tables), (*left.merged, *right.merged), {**left.hidden, **right.hidden})
+        merged = [self._merged(name, relation, left, right) for name in relation.join.args.get("using") or ()]
+        if (on := relation.join.args.get("on")) is not None:
+            self.terms.no_aggregates(on, "ON")
+            others = {t.index for t in self.leaves} - {*both.tables} - {*both.hidden}
+            later = dict.fromkeys(others, "it is not part of this join")
+            for column in list(on.find_all(exp.Column)):
+                self.scope.column(column, View(both.tables, both.merged, {**both.hidden, **later}))
+            for condition in _conjuncts(relation.join.args["on"]):
+                relation.place_on(condition, self._used(condition))
+        if relation.how in HALF:
+            why = f"of a {relation.how.upper()} JOIN only the columns of the left side come out"
+            return View(left.tables, left.merged, {**left.hidden, **dict.fromkeys(right.tables, why)})
+        gone = {name for each in merged for name in each.of.items()}
+        kept = [each for each in both.merged if not gone & {*each.of.items()}]
+        return View(both.tables, (*merged, *kept), both.hidden)
+
+    def _merged(self, name: exp.Expr, pair: Pair, left: View, right: View) -> Merged:
+        """A column of USING: the sides are joined where it is equal, and it is one column from here on."""
+        trees = []
+        for view, side in ((left, "left"), (right, "right")):
+            alone = exp.Paren(this=exp.column(name.name, quoted=True))
+            alone.this.this.meta.update(name.meta)
+            found = self.scope.column(alone.this, view)
+            if any(each.name not in self.origins for each in found.find_all(exp.Column)):
+                there = listing(c for i in view.tables for c in self.leaves[i].node.schema)
+                message = f"USING: the {side} side has no column {name.name!r}; available: {there}"
+                raise fail(name, message, self.terms.text)
+            trees.append(found.copy())
+        pair.place_on(
+            exp.EQ(this=trees[0].copy(), expression=trees[1].copy()), self._used(exp.Tuple(expressions=trees))
+        )
+        both = exp.Coalesce(this=trees[0].copy(), expressions=[trees[1].copy()])
+        tree = {"full": both, "right": trees[1]}.get(pair.how, trees[0])
+        of = {self.origins[c.name][0]: self.origins[c.name][1] for each in trees for c in each.find_all(exp.Column)}
+        for each in (*left.merged, *right.merged):
+            of |= dict(each.of) if each.name.lower() == name.name.lower() else {}
+        return Merged(name.name, tree, of)
 
     def _order_by_aliases(self) -> None:
         """ORDER BY is over what is selected: ``R.k`` there is the item that selects it."""
         order = self.select.args.get("order")
         named = {i.this: i.alias for i in self.select.expressions if isinstance(i, exp.Alias)}
-        for column in list(order.find_all(exp.Column)) if order is not None else ():
-            if column in named:
-                column.this.set("this", named[column])
+        for tree in list(order.walk()) if order is not None else ():
+            if tree in named:
+                for column in list(tree.find_all(exp.Column))[:1]:
+                    column.this.set("this", named[tree])
+                    tree.replace(column)
 
     # -- conditions ----------------------------------------------------------------------------------------------
-    def _conditions(self) -> list[exp.Expr]:
-        """What ON and WHERE ask for, each part by itself."""
-        found: list[exp.Expr] = []
-        for name, tree in (("ON", self.join.args.get("on")), ("WHERE", self.select.args.get("where"))):
-            if tree is None:
-                continue
-            self.terms.no_aggregates(tree, name)
-            for column in tree.find_all(exp.Column) if name == "ON" else ():
-                self.scope.column(column)
-            found += _conjuncts(tree.this if isinstance(tree, exp.Where) else tree)
+    def _place_where(self) -> None:
+        where = self.select.args.get("where")
+        if where is None:
+            return
+        self.terms.no_aggregates(where, "WHERE")
+        assert isinstance(self.whole, Pair)
+        for condition in _conjuncts(where.this):
+            self.whole.place(condition, self._used(condition))
         self.select.set("where", None)
-        return found
 
-    def _used(self, condition: exp.Expr) -> set[Side]:
+    def _used(self, condition: exp.Expr) -> set[int]:
         """The tables that a condition is about."""
-        columns = list(condition.find_all(exp.Column))
-        for column in columns:
+        for column in condition.find_all(exp.Column):
             if column.name not in self.origins:
-                there = listing(c for c in self.origins if not c.startswith("@"))
-                raise fail(column, f"unknown column {column.name!r}; available: {there}", self.terms.text)
-        return {self.origins[c.name][0] for c in columns}
+                raise self._unknown(column)
+        return self.pairs.used(condition)
 
-    def _equality(self, condition: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
-        """An expression over each table, if the condition is that they are equal."""
-        if not isinstance(condition, exp.EQ):
-            return None
-        found: dict[Side, exp.Expr] = {}
-        for tree in (condition.this, condition.expression):
-            used = self._used(tree)
-            if len(used) == 1:
-                side = next(iter(used))
-                found[side] = self.terms.resolved(self._own(tree), self.nodes[side])
-        return (found[0], found[1]) if len(found) == 2 else None
-
-    def _own(self, tree: exp.Expr) -> exp.Expr:
-        """An expression over one table, with the names that its columns have there."""
-        tree = tree.copy()
-        for column in tree.find_all(exp.Column):
-            own = exp.to_identifier(self.origins[column.name][1])
-            column.this.set("quoted", own.args["quoted"])
-            column.this.set("this", own.name)
-        return tree
-
-    # -- the band ------------------------------------------------------------------------------------------------
-    def _band(self) -> Band:
-        left, right = (node.progress or "" for node in self.nodes)
-        times = self.scope.joined_name(0, left), self.scope.joined_name(1, right)
-        band = Band(times, self.nodes[0].schema[left], self.terms.text)
-        clauses = [tree.args.get(CLAUSE) for tree in self.trees]
-        given = [clause for clause in clauses if clause is not None]
-        if len(given) == 1:
-            raise fail(
-                given[0],
-                "a join has a window after both tables, or after none; the window of an aggregation follows the select "
-                "list, or a query in FROM",
-                self.terms.text,
-            )
-        if given:
-            pairs = list(zip(given, self.nodes, strict=True))
-            self.nodes = over(*pairs[0]), over(*pairs[1])
-            band.range(*(join_range(clause, node, self.terms.text) for clause, node in pairs))
-        return band
-
-    def _bounds(self, band: Band) -> tuple[int, int]:
-        """A join of endless streams needs both bounds: rows that can still be paired are kept."""
-        if band.low is not None and band.high is not None:
-            return band.low, band.high
-        missing = "how far apart the times are" if band.low is band.high else "the times on both sides"
-        left, right = self._qualified(0), self._qualified(1)
-        raise self._refused(
-            f"a join of streams must bound {missing}, or its state would grow forever: add {right} BETWEEN {left} - "
-            f"INTERVAL .. AND {left} + INTERVAL .., or [RANGE ..] after both tables"
-        )
-
-    def _qualified(self, side: Side) -> str:
-        return self._example(side, self.nodes[side].progress or "")
-
-    def _example(self, side: Side, column: str) -> str:
-        name = self.scope.names[side]
-        return column if name is None else f"{name}.{column}"
-
-    def _refused(self, why: str) -> QueryError:
-        return fail(self.join, why, self.terms.text)
+    def _unknown(self, column: exp.Column) -> QueryError:
+        there = listing(c for c in self.origins if not c.startswith("@"))
+        return fail(column, f"unknown column {column.name!r}; available: {there}", self.terms.text)
 
 
 def _conjuncts(tree: exp.Expr) -> list[exp.Expr]:
+    """The parts of a condition that must all be true; TRUE itself says nothing."""
     tree = tree.unnest()
-    return [*_conjuncts(tree.this), *_conjuncts(tree.expression)] if isinstance(tree, exp.And) else [tree]
+    if isinstance(tree, exp.And):
+        return [*_conjuncts(tree.this), *_conjuncts(tree.expression)]
+    return [] if tree == exp.true() else [tree]

@@ -32,11 +32,13 @@ from windrow.logical.reading import read
 from windrow.sql.consumed import check
 from windrow.sql.dialect import Windrow
 from windrow.sql.grouped import Grouped
+from windrow.sql.hints import join_hint
 from windrow.sql.joins import JoinedTables
 from windrow.sql.punctuated import users
-from windrow.sql.scope import Scope, name_of
+from windrow.sql.relations import Pair, Relations, has_join
+from windrow.sql.scope import Scope
 from windrow.sql.tables import TWICE, Tables, clause_of
-from windrow.sql.trees import EMIT, WindowClause
+from windrow.sql.trees import CLAUSE, EMIT, WindowClause
 
 
 def sql(query: str, *functions: UserFunction | Promise, **tables: Stream) -> Stream:
@@ -109,6 +111,8 @@ class _Planner(Tables):
 
     def _of_all(self, tree: exp.Expr, node: Node) -> Node:
         """ORDER BY and LIMIT after a union, or a query in parentheses, apply to all of its rows."""
+        if joins := tree.args.get("joins"):
+            raise fail(joins[0], "a join stands in the FROM of a query: SELECT .. FROM (..) JOIN ..", self.text)
         if (limit := tree.args.get("limit")) is not None:
             raise fail(limit, "LIMIT over a union or a query in parentheses is not supported", self.text)
         order = tree.args.get("order")
@@ -123,12 +127,26 @@ class _Planner(Tables):
         found = select.args.get("from_")
         if found is None:
             raise fail(select, f"the query has no FROM; available tables: {listing(self.tables)}", self.text)
-        node = self.united(found.this)
-        if joins := select.args.get("joins"):
-            trees = found.this, joins[0].this
-            return JoinedTables(self, select, trees, (node, self.united(joins[0].this))).plan(), None
-        Scope([name_of(found.this)], [node.schema], self.text).resolve(select)
-        return node, clause_of(found.this)
+        joins, clause = select.args.get("joins") or [], None
+        if has_join(found.this) and not joins:
+            clause = clause_of(found.this)  # of an aggregation over a join in parentheses
+            found.this.set(CLAUSE, None)
+        relations = Relations(self.united, self.text)
+        whole = relations.of(found.this, joins)
+        if isinstance(whole, Pair):
+            using = join_hint(select, self.text) if clause is None and not self._grouped(select) else None
+            tables = JoinedTables(self, select, whole, relations.leaves, using)
+            return tables.plan(), clause if clause is None else tables.resolved(clause)
+        scope, clause = Scope([whole.name], [whole.node.schema], self.text), clause_of(found.this)
+        scope.resolve(select)
+        if clause is not None:
+            scope.clause(clause)
+        return whole.node, clause
+
+    def _grouped(self, select: exp.Select) -> bool:
+        """Whether a SELECT aggregates: then its hint is about that."""
+        windowed = any(isinstance(i, WindowClause) or self.aggregates(i) for i in select.expressions)
+        return windowed or select.args.get("group") is not None
 
     # -- SELECT --------------------------------------------------------------------------------------------------
     def _select(self, select: exp.Select) -> Node:
@@ -168,7 +186,7 @@ class _Planner(Tables):
         parts = (
             ("limit", "LIMIT", endless),
             (EMIT, "EMIT EARLY", endless),
-            ("hint", "a hint", "hints are about how windows run"),
+            ("hint", "a hint", "hints are about how windows and joins run"),
         )
         for part, name, why in parts:
             if (tree := select.args.get(part)) is not None:

@@ -49,6 +49,8 @@ class Tables(Terms):
         return renamed(tree, self._rows(tree, own or rule), self.text)
 
     def _rows(self, tree: exp.Expr, rule: PunctuatedBy | None) -> Node:
+        if joins := tree.args.get("joins"):
+            raise fail(joins[0], "a join inside a union is not supported: write it as a query", self.text)
         if isinstance(tree, (exp.Subquery, exp.Paren)):
             if isinstance(tree.this, (exp.Table, exp.Paren)):  # tables in parentheses, as in FROM (a UNION b)
                 inside = _members(tree.this)

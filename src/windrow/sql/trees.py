@@ -7,6 +7,7 @@ from sqlglot import exp
 CLAUSE = "windrow_clause"  # the argument of a table or subquery that holds its window clause
 UNIONED = "windrow_union"  # the further tables of a FROM a UNION b
 PUNCTUATED = "windrow_punctuated"  # the argument of a table that holds its PUNCTUATED BY
+COMMA = "windrow_comma"  # in the meta of a join: it is written as a comma
 EMIT = "windrow_emit"  # the argument of a SELECT that holds the length of EMIT EARLY EVERY
 
 

@@ -39,6 +39,9 @@ class WindowParser(StrictParser):
         if word not in PARAMETERS:
             self.raise_error(f"Unknown window parameter {self._curr.text}; available: {', '.join(PARAMETERS)}")
             return
+        if word == "RANGE" and self._next is not None and self._next.text.upper() == "TUMBLING":
+            self._advance()
+            name = "tumbling"
         if clause.args.get(name):
             self.raise_error(f"{word} is given twice in the window clause")
         self._advance()
@@ -82,7 +85,9 @@ class WindowParser(StrictParser):
                 if policy not in POLICIES:
                     self.raise_error(f"LATE needs one of {', '.join(POLICIES)}")
                 self._advance()
-                clause.set("late", exp.var(policy))
+                late = exp.var(policy)
+                late.meta.update({"start": self._prev.start, "end": self._prev.end})
+                clause.set("late", late)
                 if policy == "REVISE" and self._curr.text.upper() == "FOR":
                     self._advance()
                     clause.set("keep", self._parse_window_length())
@@ -109,8 +114,15 @@ class WindowParser(StrictParser):
         found.meta.update({"start": token.start, "end": token.end})
         return found
 
-    def _parse_window_attribute(self) -> exp.Identifier:
-        """A column; the thesis writes ``row-num`` for ``row_num``."""
+    def _parse_window_attribute(self) -> exp.Identifier | exp.Column:
+        """A column, alone or with its table."""
+        found = self._parse_window_name()
+        if not self._match(TokenType.DOT):
+            return found
+        return exp.Column(this=self._parse_window_name(), table=found)
+
+    def _parse_window_name(self) -> exp.Identifier:
+        """A name; the thesis writes ``row-num`` for ``row_num``."""
         token = self._curr
         if not token or token.token_type in (TokenType.R_BRACKET, TokenType.COMMA, TokenType.NUMBER):
             self.raise_error("Expected a column in the window clause")

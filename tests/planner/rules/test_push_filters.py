@@ -166,5 +166,5 @@ def test_filters_on_both_sides_reach_the_map_side():
     left, right = (wr.stream(spark.stream(frame.schema), "t", slack=0, name=name) for name in "lr")
     query = left.join(right, on="k", within=(-9, 9)).where("x > 2 AND x_right > 1")
     batch = spark.start(query).push({"l": frame, "r": frame})
-    assert batch.counts["rows_sent"] == 3
+    assert batch.counts["rows_sent"] - batch.counts["rows_copied"] == 3
     assert batch.results.height == 2

@@ -67,8 +67,10 @@ class Outbox:
             sender.counts[Counter.ROWS_OUT] += frame.height
             yield sender.out(Kind.RESULT, frame.height, encode(frame))
             return
+        sender.counts[Counter.ROWS_COPIED] -= frame.height
         for shard, part in self.route.partition.split(frame, len(self.route.shards)):
             sender.counts[Counter.ROWS_SENT] += part.height
+            sender.counts[Counter.ROWS_COPIED] += part.height
             yield self._row(sender, self.route.shards[shard], Kind.DATA, part.height, encode(part))
 
     def evidence(self, rows: pl.DataFrame, sender: Sender) -> Iterator[Row]:

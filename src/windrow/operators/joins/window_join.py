@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,19 +12,18 @@ import polars as pl
 from windrow.operators.joins.condition import Condition
 from windrow.operators.joins.promises import joint
 from windrow.operators.operator import Item, Side, Wait
-from windrow.operators.state.join_side import HASH, JoinSide, hashed
-from windrow.operators.state.late import on_time
+from windrow.operators.state.join_side import JoinSide, hashed
+from windrow.operators.state.late import LATE_BY, LATE_ROWS, on_time
 from windrow.progress import END, START, Punctuation, ended
 from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.functions import Function
-from windrow.spec.names import PROGRESS
+from windrow.spec.names import HOME, PROGRESS
 from windrow.windows import pairing
 from windrow.windows.pairing import Pairing
 from windrow.windows.tuples import Bools, Ints
 
 On = Literal["left", "right", "later", "earlier", "first"]  # which time of a pair is its progress value
 NAMES = ("left", "right")
-HOME = "@home"  # of a row that is copied to several shards: whether this is the one that counts it
 PIECE = 1 << 16  # rows without a partner that come out together: what follows works on pieces of bounded size
 Types = Mapping[str, pl.DataType]
 
@@ -112,7 +111,7 @@ class WindowJoin:
     # -- rows --------------------------------------------------------------------------------------------------
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         side = _side(port)
-        rows, late = self._on_time(side, batch)
+        rows, late = self.on_time(side, batch, self.sides[side].promised)
         if not rows.height:
             return late
         rows = hashed(rows, self.keys)
@@ -126,14 +125,16 @@ class WindowJoin:
         self._keep(found, side, rows, matched, greatest >= other.promised)
         return [*found.items, *_counted(found), *late]
 
-    def _on_time(self, side: pairing.Side, batch: Batch) -> tuple[Batch, list[Item]]:
-        promised, policy = self.sides[side].promised, self.late[side]
-        if HOME not in batch.columns:
-            return on_time(batch, promised, policy)
-        home = batch[HOME]
-        own, late = on_time(batch.filter(home), promised, policy)
-        copied = batch.filter(~home & (batch[PROGRESS] >= promised))
-        return pl.concat([own, copied]).drop(HOME), late
+    def on_time(self, side: pairing.Side, batch: Batch, promised: int) -> tuple[Batch, list[Item]]:
+        """The rows that keep a promise about their side. Late ones are counted where they are at home; "side" shows them.
+        """
+        policy = self.late[side]
+        copied = batch.filter(~pl.col(HOME) & (pl.col(PROGRESS) >= promised)) if HOME in batch.columns else None
+        own = batch if copied is None else batch.filter(pl.col(HOME))
+        rows, late = on_time(own, promised, "error" if policy == "error" else "drop")
+        if policy == "drop":
+            late = [replace(s, rows=s.rows.select(LATE_BY, LATE_ROWS)) for s in late if isinstance(s, Side)]
+        return (rows if copied is None else pl.concat([rows, copied]).drop(HOME)), late
 
     def _pair(
         self,
@@ -296,7 +297,8 @@ class WindowJoin:
         return found
 
     def restore(self, state: State) -> None:
-        rows = {of: (promised, reached) for of, promised, reached in state["promises"].rows()} if state else {}
+        saved = state["promises"].rows() if "promises" in state else []
+        rows = {of: (promised, reached) for of, promised, reached in saved}
         for name, kept in self._named():
             kept.promised, kept.reached = rows.get(name, (START, None))
         self.given = rows.get("pairs", (START, None))[0]

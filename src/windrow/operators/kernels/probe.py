@@ -1,7 +1,7 @@
 """Probing a sorted run: for each row of a batch, the rows of the run with the same hash and a time between two bounds.
 
-Run and batch are sorted by hash and time, so the place of one row is where the search for the next begins: a batch of m
-rows costs O(m log(n/m)) in a run of n, whether it is much smaller than the run or as large. The window is never scanned.
+Run and batch are sorted by hash and time, so the place of one row is where the search for the next begins: a batch of
+m rows costs O(m log(n/m)) in a run of n, whether it is much smaller than the run or as large. No window is scanned.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.operators.kernels.compiled import compiled
+from windrow.operators.kernels.compiled import compiled_when_called
 from windrow.windows.tuples import Ints
 
 Hashes = NDArray[np.uint32]
@@ -41,10 +41,10 @@ def probed(
 ) -> Iterator[tuple[Places, Places]]:
     """All pairs of a row of the batch and a row of the run, as their places; many pairs come in several pieces.
 
-    The batch has ``hashes``, and wants times from ``least`` to ``greatest``, which both grow where the hash is the same.
+    The batch has ``hashes``, and wants times from ``least`` to ``greatest``; both grow where the hash is the same.
 
-    >>> run = np.array([1, 1, 2], np.uint32), np.array([10, 20, 15])
-    >>> [[p.tolist() for p in both] for both in probed(*run, np.array([1, 2], np.uint32), *np.array([[5, 16], [20, 90]]))]
+    >>> run, hashes = (np.array([1, 1, 2], np.uint32), np.array([10, 20, 15])), np.array([1, 2], np.uint32)
+    >>> [[p.tolist() for p in both] for both in probed(*run, hashes, np.array([5, 16]), np.array([20, 90]))]
     [[[0, 0], [0, 1]]]
     """
     start, count = np.empty(len(hashes), np.int64), np.empty(len(hashes), np.int64)
@@ -61,7 +61,7 @@ def probed(
         total, first = total - size, last
 
 
-@compiled
+@compiled_when_called
 def _ranges(
     run_hashes: Hashes, run_times: Ints, hashes: Hashes, least: Ints, greatest: Ints, start: Ints, count: Ints
 ) -> Any:
@@ -70,9 +70,7 @@ def _ranges(
     for row in range(len(hashes)):
         wanted, low, high = hashes[row], least[row], greatest[row]
         after, step = place, 1  # gallop, then halve
-        while after < size and (
-            run_hashes[after] < wanted or (run_hashes[after] == wanted and run_times[after] < low)
-        ):
+        while after < size and (run_hashes[after] < wanted or (run_hashes[after] == wanted and run_times[after] < low)):
             place = after + 1
             after += step
             step *= 2
@@ -92,7 +90,7 @@ def _ranges(
     return total
 
 
-@compiled
+@compiled_when_called
 def _filled(start: Ints, count: Ints, rows: Places, places: Places, first: int) -> None:
     at = 0
     for row in range(len(start)):

@@ -23,6 +23,7 @@ AHEAD = 64  # tuples whose slots are touched before the first of them is process
 # How a word of a partial is merged. MOMENTS stands for three words: count, mean, squared distances.
 ADD, LEAST, MOST, ADD_FLOAT, LEAST_FLOAT, MOST_FLOAT, MOMENTS = range(7)
 
+
 @compiled
 def slot_of(rows: Ints, i: int, words: int, slots: int) -> Any:
     """The slot of a group: by its key words alone, so that a new window's entry takes the place of the old one."""

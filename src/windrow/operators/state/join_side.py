@@ -53,10 +53,7 @@ class Run:
 
 def hashed(rows: Batch, keys: Sequence[str]) -> Batch:
     """Rows sorted as runs are. Without keys all rows have the same hash."""
-    if keys:
-        found = (hashes(rows, keys) >> np.uint64(32)).astype(np.uint32)
-    else:
-        found = np.zeros(rows.height, np.uint32)
+    found = (hashes(rows, keys) >> np.uint64(32)).astype(np.uint32) if keys else np.zeros(rows.height, np.uint32)
     order = sorted_by(found, rows[PROGRESS].to_numpy())
     return rows.with_columns(pl.Series(HASH, found))[order]
 

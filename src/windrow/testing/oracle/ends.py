@@ -8,6 +8,9 @@ import polars as pl
 
 from windrow.errors import ResultError
 from windrow.logical.nodes import (
+    EARLIER,
+    LEFT,
+    RIGHT,
     Apply,
     Filter,
     Join,
@@ -28,27 +31,60 @@ from windrow.testing.oracle.values import column, values_of
 from windrow.windows import RowSliding, Session, Sliding
 
 
-def end_of(node: Node, given: Given) -> int | None:
+def end_of(node: Node, given: Given, of: str | None = None) -> int | None:
     """The greatest progress value of any row that was read, whatever was kept of them; None if there was none.
 
     Results of windows end where they would if the end of their input were promised, or with the last of them.
+    ``of``: which of the attributes of its rows is meant, the first one if none is named.
     """
     match node:
         case Scan():
-            attribute = node.source.row_num[-1] if given.by_rows else node.progress
-            reached = [row[attribute] for row in given.rows_of(node, given)]
+            at = node.source.row_num[-1] if given.by_rows else of or node.progress
+            reached = [row[at] for row in given.rows_of(node, given) if row[at] is not None]
             return max(reached) + given.by_rows if reached else None
-        case Union() | Join():
-            return _furthest(end_of(each, given) for each in node.inputs)
+        case Union():
+            return _furthest(end_of(each, given, _of_member(each, of)) for each in node.inputs)
+        case Join():
+            return _end_of_pairs(node, given, of)
         case WindowAggregate():
             return _end_of_results(node, given)
         case Split():
-            end = end_of(node.input, given)
+            end = end_of(node.input, given, _first(node.input))
             return _furthest(_along(branch, end, given.by_rows) for branch in (node.yes, node.no))
         case Together():
             return None
     (before,) = node.inputs
-    return _moved(node, end_of(before, given), given.by_rows)
+    return _moved(node, end_of(before, given, _below(node, of)), given.by_rows)
+
+
+def attribute(node: WindowAggregate) -> str | None:
+    """Which attribute of its input the windows are over."""
+    return None if node.by_rows else _first(node.input)
+
+
+def _first(node: Node) -> str | None:
+    return None if node.progress is None else node.times[node.progress].of
+
+
+def _below(node: Node, of: str | None) -> str | None:
+    """Which attribute of the input of a step on rows becomes this one."""
+    if isinstance(node, Project) and node.on is not None:
+        return node.input.times[node.on].of
+    computed = node.retimes is not None if isinstance(node, Project) else isinstance(node, Apply) and node.moves
+    return None if computed else of
+
+
+def _of_member(node: Node, of: str | None) -> str | None:
+    """A union calls an attribute by the name of its column."""
+    return of if of is None or of not in node.times else node.times[of].of
+
+
+def _end_of_pairs(node: Join, given: Given, of: str | None) -> int | None:
+    """Where the side ends whose times are meant; of the earlier of two times where the first side ends."""
+    ends = [end_of(each, given, _first(each)) for each in node.inputs]
+    if of in (LEFT, RIGHT):
+        return ends[(LEFT, RIGHT).index(of)]
+    return min((e for e in ends if e is not None), default=None) if of == EARLIER else _furthest(ends)
 
 
 def _furthest(ends: Any) -> int | None:
@@ -95,7 +131,7 @@ def _retimed(node: Project, row: dict[str, Any]) -> int | None:
 
 
 def _end_of_results(node: WindowAggregate, given: Given) -> int | None:
-    end = end_of(node.input, given.over(node.by_rows))
+    end = end_of(node.input, given.over(node.by_rows), attribute(node))
     if end is None or node.progress is None:
         return None
     window, zone = node.window, node.options.zone

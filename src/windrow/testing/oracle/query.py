@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -29,11 +28,13 @@ from windrow.logical.nodes import (
 from windrow.spec.names import BRANCH, STATUS, VERSION, WINDOW_END, WINDOW_START
 from windrow.testing.mismatch import Mismatch
 from windrow.testing.oracle.admission import admitted, too_far
-from windrow.testing.oracle.ends import end_of
-from windrow.testing.oracle.expressions.cells import Cell, alike
+from windrow.testing.oracle.ends import attribute, end_of
+from windrow.testing.oracle.expressions.cells import Cell
 from windrow.testing.oracle.expressions.evaluate import evaluate
+from windrow.testing.oracle.functions import called, failure
 from windrow.testing.oracle.given import Given
-from windrow.testing.oracle.values import Row, frame_of, in_python, key, order, values_of
+from windrow.testing.oracle.joins import joined_rows
+from windrow.testing.oracle.values import Row, frame_of, key, order
 from windrow.testing.oracle.windows import needed, window_rows
 
 if TYPE_CHECKING:
@@ -103,13 +104,14 @@ def _rows_of(node: Node, given: Given) -> Iterable[Row]:
             return [row for each in node.inputs for row in rows_of(each, given)]
         case WindowAggregate():
             inner = given.over(node.by_rows, needed(node))
-            return window_rows(node, rows_of(node.input, inner), end_of(node.input, inner), given.bad)
+            end = end_of(node.input, inner, attribute(node))
+            return window_rows(node, rows_of(node.input, inner), end, given.bad)
         case Top():
             return _top(node, given)
         case Together():
             return _together(node, given)
         case Join():
-            return _joined(node, given)
+            return joined_rows(node, given)
     raise PlanError(f"{type(node).__name__} has no definition here")
 
 
@@ -144,28 +146,13 @@ def _applied(node: Apply, given: Given) -> Iterable[Row]:
     moved = node.moves and not given.by_rows
     for row in rows_of(node.input, given):
         try:
-            value = called(node, row)
+            value = called(function, node.input.schema, row)
         except Exception as error:  # whatever the user's function raises, the row is bad
-            given.bad[f"{function.name} failed: {type(error).__name__}: {error}"] += 1
+            given.bad[failure(function, error)] += 1
             continue
         missing = f"{function.name} gave no progress value"
         if not moved or _progresses(value, function.returns, missing, given):
             yield {**row, node.column: value}
-
-
-def called(node: Apply, row: Row) -> Any:
-    """A user's function of one row."""
-    function, schema = node.function, node.input.schema
-    arguments = [frame_of([row], {c: schema[c]})[c] for c in function.columns]
-    if function.vectorized:
-        found = function.call(*arguments)
-        values = (found if isinstance(found, pl.Series) else pl.Series(found)).cast(function.returns)
-    else:
-        given = [in_python([row[c]], schema[c])[0] for c in function.columns]
-        values = pl.Series([function.call(*given)], dtype=function.returns)
-    if len(values) != 1:
-        raise ValueError(f"gave {len(values)} values for 1 rows")
-    return values_of(values)[0]
 
 
 def _split(node: Split, given: Given) -> Iterable[Row]:
@@ -173,24 +160,6 @@ def _split(node: Split, given: Given) -> Iterable[Row]:
     rows = rows_of(node.input, given)
     for branch, truth in ((node.yes, True), (node.no, False)):
         yield from rows_of(branch, given.branching([row for row in rows if (test.of(row) is True) is truth]))
-
-
-def _joined(node: Join, given: Given) -> Iterable[Row]:
-    """All pairs: near enough, equal in the keys, and where the condition is true. NULL is equal to nothing."""
-    keys = [alike(evaluate(a, node.left.schema), evaluate(b, node.right.schema)) for a, b in node.on]
-    where = evaluate(node.where, node.pairs) if node.where is not None else None
-    times = [side.progress or "" for side in node.inputs]
-    for pair in product(*(rows_of(side, given) for side in node.inputs)):
-        left, right = pair
-        equal = all(_equal(a.of(left), b.of(right)) for a, b in keys)
-        found = {name: pair[side][column] for name, side, column in node.columns}
-        near = node.window.near(left[times[0]], right[times[1]])
-        if near and equal and (where is None or where.of(found)):
-            yield found
-
-
-def _equal(a: Any, b: Any) -> bool:
-    return a is not None and b is not None and order(a) == order(b)
 
 
 def _in_order(rows: Sequence[Row], by: Iterable[tuple[exp.Expr, bool]], node: Node) -> list[Row]:

@@ -1,0 +1,38 @@
+"""Two streams to join, for join-limit and spark-join: a million rows of each over an hour, 1,000 keys, a band of +-5 s.
+
+With all keys equally likely a row has 2.8 partners on average. Rows come up to SLACK seconds out of order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+MICROS = 1_000_000
+START = 1_700_000_040 * MICROS
+ROWS = 1_000_000  # of each side
+KEYS = 1000
+HOUR = 3600  # seconds
+BAND = 5  # seconds on either side
+SLACK = 3  # seconds, and the disorder of the data
+BATCH = 250_000  # rows of a side that are pushed at once, or are a micro-batch
+HOT_SPAN = HOUR * KEYS // 4  # so long that a join in which one key has half of the rows has as many pairs
+
+
+def side(number: int, rows: int = ROWS, keys: int = KEYS, span: float = HOUR, hot: float = 0.0) -> pl.DataFrame:
+    """Rows of the left (0) or right (1) side in order of arrival, each with its number in ``a`` or ``b``.
+
+    ``hot``: the share of the rows that have key 0.
+    """
+    rng = np.random.default_rng([11, number])
+    ts = np.sort(rng.integers(0, int(span * MICROS), rows))
+    order = np.argsort(ts + rng.integers(0, SLACK * MICROS, rows), kind="stable")
+    key = rng.integers(0, keys, rows)
+    key[rng.random(rows) < hot] = 0
+    return pl.DataFrame(
+        {
+            "ts": pl.Series(ts[order] + START).cast(pl.Datetime("us", "UTC")),
+            "k": key,
+            "ab"[number]: np.arange(rows),
+        }
+    )

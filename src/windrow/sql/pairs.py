@@ -1,0 +1,246 @@
+"""A tree of joins as a plan: for each join its keys, how near times must be, and what else must be true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from sqlglot import exp
+
+from windrow.errors import QueryError
+from windrow.logical.checked import filtered, on_value
+from windrow.logical.checked_join import Columns, joined
+from windrow.logical.expressions import fail
+from windrow.logical.nodes import UNMATCHED, Node
+from windrow.spec.options import Policy
+from windrow.sql.band import Bands, Distance, as_condition, nearest
+from windrow.sql.relations import Pair, Relation, Table
+from windrow.sql.terms import Terms
+from windrow.windows.pairing import Pairing, SameWindow, Within
+
+Origins = Mapping[str, tuple[int, str]]  # of each column of all tables, its table and its name there
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of some tables. ``own``: what the columns of all tables are called here. ``facts``: true of every row."""
+
+    node: Node
+    own: Mapping[str, str]
+    facts: tuple[Distance, ...] = ()
+    late: Policy = "drop"
+
+    @property
+    def times(self) -> list[str]:
+        """The columns that it progresses on, as they are called among the columns of all tables."""
+        return [name for column in self.node.times for name, own in self.own.items() if own == column]
+
+    def on(self, time: Sequence[str]) -> Node:
+        """Its rows, progressing on one of its times, if one is given."""
+        return on_value(self.node, self.own[time[0]]) if time else self.node
+
+
+@dataclass(frozen=True)
+class Near:
+    """How near the times of a pair must be; ``times``: the columns that it is about."""
+
+    window: Pairing
+    times: tuple[str, ...] = ()
+    by_rows: bool = False
+
+    def implies(self, distances: Iterable[Distance]) -> bool:
+        """Whether this says everything about some distances: they are of the same two times."""
+        pairs = [{each.earlier, each.later} for each in distances]
+        return bool(pairs) and isinstance(self.window, Within) and all(pair == {*self.times} for pair in pairs)
+
+
+@dataclass
+class Pairs:
+    """Plans the joins of one FROM. ``using``: the physical join, if the query names one."""
+
+    terms: Terms
+    leaves: Sequence[Table]
+    origins: Origins
+    bands: Bands
+    using: str | None = None
+
+    def part(self, relation: Relation, given: tuple[Distance, ...] = ()) -> Part:
+        """The rows of a relation. ``given``: what the joins above demand, so that other rows are not needed."""
+        if isinstance(relation, Table):
+            return self._table(relation)
+        known = (*self._facts(relation), *(given if relation.how == "inner" else ()))
+        left, right = (
+            self.part(side, known if i not in UNMATCHED[relation.how] else ()) for i, side in enumerate(relation.sides)
+        )
+        near = self._near(relation, left, right, known)
+        node = self._join(relation, left, right, near)
+        for condition in relation.above:
+            node = filtered(node, self.terms.resolved(condition, node), self.terms.text)
+        kept = {"inner": (*left.facts, *right.facts, *known), "right": right.facts, "full": ()}
+        return Part(node, {name: name for name in node.schema}, kept.get(relation.how, left.facts))
+
+    def _table(self, table: Table) -> Part:
+        own = {name: column for name, (index, column) in self.origins.items() if index == table.index}
+        node = table.node
+        for condition in table.conditions:
+            resolved = self.terms.resolved(_own(condition, own), node)
+            node = filtered(node, resolved, self.terms.text)
+        return Part(node, own, late=table.window.late if table.window is not None else "drop")
+
+    def _join(self, pair: Pair, left: Part, right: Part, near: Near) -> Node:
+        keys, rest = [], []
+        for condition in pair.conditions:
+            if (key := self._equality(pair, condition, left, right)) is not None:
+                keys.append(key)
+            elif not near.implies(self.bands.of(condition)):
+                rest.append(condition)
+        rest += [self._held(pair, each) for each in self._windowed(pair) if not near.implies([each])]
+        columns: Columns = (
+            *((name, 0, own) for name, own in left.own.items()),
+            *((name, 1, own) for name, own in right.own.items()),
+        )
+        with self.terms.at(pair.join):
+            return joined(
+                left.on(near.times[:1]),
+                right.on(near.times[1:]),
+                keys,
+                near.window,
+                columns,
+                exp.and_(*rest, copy=False) if rest else None,
+                self.terms.text,
+                how=pair.how,
+                late=(left.late, right.late),
+                by_rows=near.by_rows,
+                using=self.using,
+            )
+
+    # -- conditions ----------------------------------------------------------------------------------------------
+    def used(self, tree: exp.Expr) -> set[int]:
+        """The tables that an expression is about."""
+        return {self.origins[column.name][0] for column in tree.find_all(exp.Column)}
+
+    def _equality(self, pair: Pair, condition: exp.Expr, left: Part, right: Part) -> tuple[exp.Expr, exp.Expr] | None:
+        """An expression over each side, if the condition is that they are equal."""
+        if not isinstance(condition, exp.EQ):
+            return None
+        found: dict[int, exp.Expr] = {}
+        for tree, (i, part) in product((condition.this, condition.expression), enumerate((left, right))):
+            used = self.used(tree)
+            if used and used <= set(pair.sides[i].tables):
+                found[i] = self.terms.resolved(_own(tree, part.own), part.node)
+        return (found[0], found[1]) if len(found) == 2 else None
+
+    def _facts(self, pair: Pair) -> list[Distance]:
+        """What the conditions and windows of a join say about distances."""
+        said = [each for condition in pair.conditions for each in self.bands.of(condition)]
+        return said + [each for each in self._windowed(pair) if self._always(pair, each)]
+
+    def _always(self, pair: Pair, distance: Distance) -> bool:
+        """Whether the rows of both sides always have both times."""
+        return {self.origins[name][0] for name in distance[:2]} <= pair.left.sure | pair.right.sure
+
+    def _windowed(self, pair: Pair) -> list[Distance]:
+        """``[RANGE w]`` after the tables of both sides: a row is joined with those that are less than w later."""
+        found = []
+        for a, b in product(*([self.leaves[i] for i in side.tables if i in side.present] for side in pair.sides)):
+            for held, other in ((a, b), (b, a)):
+                if (
+                    {w.kind for w in (a.window, b.window) if w is not None} == {"range"}
+                    and held.window
+                    and other.window
+                ):
+                    found.append(Distance(self._time(held), self._time(other), held.window.length - 1))
+        return found
+
+    def _held(self, pair: Pair, distance: Distance) -> exp.Expr:
+        """A window as a condition; the rows of a table that an outer join below does not have are near everything."""
+        condition = as_condition(distance, self.bands.times[distance.earlier])
+        return condition if self._always(pair, distance) else exp.Coalesce(this=condition, expressions=[exp.true()])
+
+    def _time(self, table: Table) -> str:
+        place = (table.index, table.node.progress)
+        return next(name for name, origin in self.origins.items() if origin == place)
+
+    # -- how near times must be ----------------------------------------------------------------------------------
+    def _near(self, pair: Pair, left: Part, right: Part, known: tuple[Distance, ...]) -> Near:
+        windows = [w for i in pair.tables if (w := self.leaves[i].window) is not None]
+        if any(w.kind == "rows" for w in windows):
+            return self._rows(pair)
+        for part, side in ((left, pair.left), (right, pair.right)):
+            if not part.times:
+                raise self._timeless(side)
+        if windows and windows[0].kind == "tumbling":
+            return Near(SameWindow(windows[0].length, windows[0].origin), (left.times[0], right.times[0]))
+        most = nearest([*known, *left.facts, *right.facts])
+        if any(bound < 0 for (a, b), bound in most.items() if a == b):
+            told = [c.copy() for c in pair.conditions if self.bands.of(c)]
+            place = exp.Tuple(expressions=told) if told else pair.join
+            raise fail(place, "the join can have no pairs: no times are as far apart as this asks for", self.terms.text)
+        bounded = [p for p in product(left.times, right.times) if p in most and p[::-1] in most]
+        if not bounded:
+            raise self._unbounded(pair, left, right, most)
+        times = min(bounded, key=lambda p: most[p] + most[p[::-1]])
+        return Near(Within(-most[times[::-1]], most[times]), times)
+
+    def _rows(self, pair: Pair) -> Near:
+        left, right = pair.sides
+        if not (isinstance(left, Table) and isinstance(right, Table)):
+            raise self._refused(pair, "a join over ROWS is of two tables: rows of a join have no numbers")
+        held = [side.window.length if side.window is not None else 0 for side in (left, right)]
+        return Near(Within(1 - held[1], held[0] - 1), by_rows=True)
+
+    def _timeless(self, side: Relation) -> QueryError:
+        if isinstance(side, Table):
+            why = "a join needs the progressing column of both tables: keep it in the SELECT list"
+            return fail(side.tree, why, self.terms.text)
+        if side.how == "full":
+            a, b = (self._names(each)[0] for each in side.sides)
+            why = f"rows of a FULL JOIN can be without {a} or without {b}, and progress on neither: join a query that "
+            return fail(side.join, f"{why}selects coalesce({a}, {b})", self.terms.text)
+        return fail(side.join, "the results of this join do not progress, and cannot be joined", self.terms.text)
+
+    def _names(self, side: Relation) -> list[str]:
+        return [self._qualified(self._time(self.leaves[i])) for i in side.tables]
+
+    def _unbounded(self, pair: Pair, left: Part, right: Part, most: Mapping[tuple[str, str], int]) -> QueryError:
+        """A join of endless streams needs both bounds: rows that can still be paired are kept."""
+        for condition in pair.above:
+            if any({d.earlier, d.later} & {*left.times} for d in self.bands.of(condition)):
+                kind = pair.how.upper()
+                why = f"WHERE is over the results of a {kind} JOIN, so this does not bound how far apart the times are"
+                return fail(condition, f"{why}: write it in ON, or [RANGE ..] after both tables", self.terms.text)
+        a, b = left.times[0], right.times[0]
+        if (of_a := self.bands.times[a]) != (of_b := self.bands.times[b]) and not (
+            of_a.is_integer() and of_b.is_integer()
+        ):
+            types = f"{self._qualified(a)} is {of_a}, and {self._qualified(b)} is {of_b}"
+            return self._refused(pair, f"the times of a join must be of one type: {types}. Cast one")
+        half = any((p in most) != (p[::-1] in most) for p in product(left.times, right.times))
+        missing = "the times on both sides" if half else "how far apart the times are"
+        one, other = self._qualified(a), self._qualified(b)
+        told = {n for c in pair.conditions for d in self.bands.of(c) for n in d[:2]} - {*left.times, *right.times}
+        lost = "".join(f"; not all rows have {self._qualified(name)}" for name in sorted(told))
+        return self._refused(
+            pair,
+            f"a join of streams must bound {missing}, or its state would grow forever: add {other} BETWEEN {one} - "
+            f"INTERVAL .. AND {one} + INTERVAL .., or [RANGE ..] after both tables{lost}",
+        )
+
+    def _qualified(self, name: str) -> str:
+        table, column = self.origins[name]
+        of = self.leaves[table].name
+        return column if of is None else f"{of}.{column}"
+
+    def _refused(self, pair: Pair, why: str) -> QueryError:
+        return fail(pair.join, why, self.terms.text)
+
+
+def _own(tree: exp.Expr, names: Mapping[str, str]) -> exp.Expr:
+    """An expression with the names that its columns have in a part."""
+    tree = tree.copy()
+    for column in tree.find_all(exp.Column):
+        own = exp.to_identifier(names[column.name])
+        column.this.set("quoted", own.args["quoted"])
+        column.this.set("this", own.name)
+    return tree

@@ -1,0 +1,178 @@
+"""The tables of a FROM with joins, as a tree: which are joined with which, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from windrow.logical.expressions import fail
+from windrow.logical.nodes import UNMATCHED, How, Node
+from windrow.sql.clause import over
+from windrow.sql.consumed import how
+from windrow.sql.scope import Scope, name_of
+from windrow.sql.table_window import TableWindow, one_for_all, table_window
+from windrow.sql.tables import clause_of
+from windrow.sql.trees import CLAUSE, COMMA, PUNCTUATED, UNIONED
+
+HALF: tuple[How, ...] = ("semi", "anti")  # the columns of the right side are not in the result
+
+
+@dataclass(eq=False)
+class Table:
+    """A stream, a union or a query. ``conditions``: which of its rows are joined."""
+
+    tree: exp.Expr
+    index: int
+    node: Node
+    name: str | None
+    window: TableWindow | None = None
+    conditions: list[exp.Expr] = field(default_factory=list)
+
+    @property
+    def tables(self) -> tuple[int, ...]:
+        return (self.index,)
+
+    @property
+    def present(self) -> frozenset[int]:
+        """The tables whose columns come out."""
+        return frozenset(self.tables)
+
+    @property
+    def sure(self) -> frozenset[int]:
+        """The tables of which every result has a row."""
+        return frozenset(self.tables)
+
+
+@dataclass(eq=False)
+class Pair:
+    """Two sides that are joined. ``conditions`` decide who is a partner; ``above`` are over the results."""
+
+    join: exp.Join
+    how: How
+    left: Table | Pair
+    right: Table | Pair
+    conditions: list[exp.Expr] = field(default_factory=list)
+    above: list[exp.Expr] = field(default_factory=list)
+
+    @property
+    def sides(self) -> tuple[Table | Pair, Table | Pair]:
+        return self.left, self.right
+
+    @property
+    def tables(self) -> tuple[int, ...]:
+        return (*self.left.tables, *self.right.tables)
+
+    @property
+    def present(self) -> frozenset[int]:
+        return self.left.present | (self.right.present if self.how not in HALF else frozenset())
+
+    @property
+    def sure(self) -> frozenset[int]:
+        """A side is missing where the rows of the other one come out without a partner."""
+        both = [side.sure if 1 - i not in UNMATCHED[self.how] else frozenset() for i, side in enumerate(self.sides)]
+        return (both[0] | both[1]) & self.present
+
+    def place(self, condition: exp.Expr, used: set[int]) -> None:
+        """Put a condition of WHERE as far down as inner joins go: there it means the same."""
+        if self.how != "inner":
+            self.above.append(condition)
+        elif not any(down(side, condition, used) for side in self.sides):
+            self.conditions.append(condition)
+
+    def place_on(self, condition: exp.Expr, used: set[int]) -> None:
+        """Put a condition of ON where it decides who is a partner: on a side only if its rows need one to come out."""
+        sides = [side for i, side in enumerate(self.sides) if i not in UNMATCHED[self.how]]
+        if not any(down(side, condition, used) for side in sides):
+            self.conditions.append(condition)
+
+
+Relation = Table | Pair
+
+
+def down(side: Relation, condition: exp.Expr, used: set[int]) -> bool:
+    """Put a condition into a side, if it is about nothing else."""
+    if not used or not used <= set(side.tables):
+        return False
+    if isinstance(side, Table):
+        side.conditions.append(condition)
+    else:
+        side.place(condition, used)
+    return True
+
+
+def has_join(tree: exp.Expr) -> bool:
+    """Whether this is a join, in parentheses or not."""
+    inside = tree.this if isinstance(tree, (exp.Subquery, exp.Paren)) else None
+    return bool(tree.args.get("joins")) or (
+        isinstance(inside, (exp.Table, exp.Subquery, exp.Paren)) and has_join(inside)
+    )
+
+
+@dataclass
+class Relations:
+    """Reads a FROM. ``rows``: the rows of a table, a union or a query."""
+
+    rows: Callable[[exp.Expr], Node]
+    text: str
+    leaves: list[Table] = field(default_factory=list)
+
+    def of(self, first: exp.Expr, joins: Sequence[exp.Join]) -> Relation:
+        """The tree of a FROM, with the windows of its tables."""
+        found = self._joined(first, joins)
+        if isinstance(found, Pair):
+            self._windows()
+        return found
+
+    def _joined(self, first: exp.Expr, joins: Sequence[exp.Join]) -> Relation:
+        """From left to right; JOIN binds more than a comma."""
+        found: list[tuple[exp.Join | None, Relation]] = [(None, self._one(first))]
+        for join in joins:
+            comma, left = (join, None) if join.meta.get(COMMA) else found.pop()
+            right = self._one(join.this)
+            found.append((comma, right if left is None else Pair(join, how(join, self.text), left, right)))
+        whole = found[0][1]
+        for comma, right in found[1:]:
+            assert comma is not None
+            whole = Pair(comma, "inner", whole, right)
+        return whole
+
+    def _one(self, tree: exp.Expr) -> Relation:
+        if not has_join(tree):
+            self.leaves.append(Table(tree, len(self.leaves), self.rows(tree), name_of(tree)))
+            return self.leaves[-1]
+        if joins := tree.args.get("joins"):
+            tree.set("joins", None)
+            return self._joined(tree, joins)
+        for part, what in (
+            (UNIONED, "a union"),
+            (PUNCTUATED, "PUNCTUATED BY"),
+            (CLAUSE, "a window"),
+            ("alias", "a name"),
+        ):
+            if tree.args.get(part):
+                raise fail(
+                    tree, f"{what} of a join in parentheses is not supported: write the join as a query", self.text
+                )
+        return self._one(tree.this)
+
+    def _windows(self) -> None:
+        for table in self.leaves:
+            clause = clause_of(table.tree)
+            if clause is None:
+                continue
+            Scope([table.name], [table.node.schema], self.text).clause(clause)
+            table.window = table_window(clause, table.node, self.text)
+            if table.window.kind != "rows":
+                table.node = over(clause, table.node)
+        windows = one_for_all([table.window for table in self.leaves], self.text)
+        for table, window in zip(self.leaves, windows, strict=True):
+            if window is not None and window is not table.window:
+                table.window = window if table.window is not None else self._again(table, window)
+
+    def _again(self, table: Table, window: TableWindow) -> TableWindow:
+        """The window after the last table, for another one: its attribute must be there, too."""
+        found = table_window(window.clause, table.node, self.text)
+        table.node = over(window.clause, table.node)
+        return found

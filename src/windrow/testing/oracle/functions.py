@@ -1,0 +1,28 @@
+"""Users' functions of one row, as the oracle calls them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from windrow.spec.functions import Function
+from windrow.testing.oracle.values import Row, Schema, frame_of, in_python, values_of
+
+
+def called(function: Function, schema: Schema, row: Row) -> Any:
+    """What a function gives for one row; raises what it raises."""
+    if function.vectorized:
+        found = function.call(*(frame_of([row], {c: schema[c]})[c] for c in function.columns))
+        values = (found if isinstance(found, pl.Series) else pl.Series(found)).cast(function.returns)
+    else:
+        given = [in_python([row[c]], schema[c])[0] for c in function.columns]
+        values = pl.Series([function.call(*given)], dtype=function.returns)
+    if len(values) != 1:
+        raise ValueError(f"gave {len(values)} values for 1 rows")
+    return values_of(values)[0]
+
+
+def failure(function: Function, error: Exception) -> str:
+    """Why a row or a pair is bad for which a function raised."""
+    return f"{function.name} failed: {type(error).__name__}: {error}"
