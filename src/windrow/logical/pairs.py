@@ -45,8 +45,9 @@ class PairAggregate(Single):
 
     @property
     def pair_times(self) -> dict[str, str]:
-        """Times of different types have no later one."""
-        return self._both if self.schema[self.left] == self.schema[self.right] else {}
+        """Of two functions of time there is no later one."""
+        left, right = (_anonymous(dict(self.keys)[key]) for key in (self.left, self.right))
+        return self._both if left == right else {}
 
     @property
     def _both(self) -> dict[str, str]:
@@ -64,13 +65,18 @@ class PairAggregate(Single):
         return (used | {c for c in self.input.times if c in self.input.pair_times},)
 
 
+def _anonymous(tree: exp.Expr) -> exp.Expr:
+    """A function of one column, whatever the column is called."""
+    return tree.transform(lambda part: exp.column("t") if isinstance(part, exp.Column) else part)
+
+
 def both_times(node: Node, keys: Mapping[str, exp.Expr]) -> tuple[str, str] | None:
     """Of the keys of groups, those that are the left and the right time of the pairs of a join; None if not both are.
 
     What is between the join and the groups must let joint promises pass: conditions, expressions and functions do.
     """
     origin = node
-    while isinstance(origin, (Filter, Project, Apply)):
+    while isinstance(origin, (Filter, Project, Apply)) and getattr(origin, "on", None) is None:
         origin = origin.input
     if not isinstance(origin, (Join, PairAggregate)):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -76,6 +76,7 @@ class Pairs(OnlyNews, Stateless):
         super().__init__()
         self.keys = tuple(keys)
         self.aggregates = aggregates
+        self.on = on
         self.boxes = BOXES[on]
         self.times = times
 
@@ -88,9 +89,17 @@ class Pairs(OnlyNews, Stateless):
         if promise.group is not None or promise.value == START:
             return []
         if promise.value == END:
-            return self.news(promise)
+            return self.news(replace(promise, reached=self._reached(promise.reached)))
         boxes = promise.boxes or self.boxes(promise.value)
         return self.news(Punctuation(promise.value, boxes=tuple(self._truncated(box) for box in boxes)))
+
+    def _reached(self, value: int | None) -> int | None:
+        """How far the stream came, in terms of the groups."""
+        of = self.times[self.on == "right"]
+        if value is None or of is None:
+            return value
+        found = of.promise(value)
+        return found if found > START else None
 
     def _truncated(self, box: Box) -> Box:
         left, right = (value if of is None else of.promise(value) for of, value in zip(self.times, box, strict=True))
