@@ -27,9 +27,7 @@ def rows(side, given_rows):
 
 
 def all_pairs(lefts, rights, window, on):
-    return sorted(
-        (TIMES[on](t, u), a, b) for k, t, a in lefts for m, u, b in rights if k == m and window.near(t, u)
-    )
+    return sorted((TIMES[on](t, u), a, b) for k, t, a in lefts for m, u, b in rights if k == m and window.near(t, u))
 
 
 side_rows = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 40)), max_size=14)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -92,7 +92,9 @@ def batch_join(sides: Sides, band: float, slice_: float) -> pl.DataFrame:
     time_, key = pl.col("ts").to_physical(), pl.col("k") * (1 << 32)
     left, right = (frame.lazy() for frame in sides)
     first, last = (time_ - near) // length, (time_ + near) // length
-    copies = [left.filter(first + i <= last).with_columns((key + first + i).alias("at")) for i in range(span(near, length))]
+    copies = [
+        left.filter(first + i <= last).with_columns((key + first + i).alias("at")) for i in range(span(near, length))
+    ]
     there = right.select(pl.col("ts").alias("ts_right"), "b", (key + time_ // length).alias("at"))
     apart = (pl.col("ts_right") - pl.col("ts")).dt.total_microseconds()
     both = pl.concat(copies).join(there, on="at").filter(apart.is_between(-near, near))

@@ -319,7 +319,10 @@ def claims(figures: Mapping[str, float], equal: bool) -> dict[str, bool]:
 
 def _plot(figure: Any, figures: Mapping[str, float]) -> None:
     rates, state = figure.subplots(1, 2)
-    for axes, what, label in ((rates, "rows_per_s", "rows per second"), (state, "state_bytes", "greatest state, bytes")):
+    for axes, what, label in (
+        (rates, "rows_per_s", "rows per second"),
+        (state, "state_bytes", "greatest state, bytes"),
+    ):
         bars = axes.bar(["Windrow", "Spark", "Spark,\nRocksDB"], [figures[f"{what}_{variant}"] for variant in VARIANTS])
         axes.bar_label(bars, fontsize=7)
         axes.set(title=label, yscale="log")

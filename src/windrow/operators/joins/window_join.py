@@ -126,8 +126,7 @@ class WindowJoin:
         return [*found.items, *_counted(found), *late]
 
     def on_time(self, side: pairing.Side, batch: Batch, promised: int) -> tuple[Batch, list[Item]]:
-        """The rows that keep a promise about their side. Late ones are counted where they are at home; "side" shows them.
-        """
+        """The rows that keep a promise about their side. Late ones are counted where they are at home; "side" shows them."""
         policy = self.late[side]
         copied = batch.filter(~pl.col(HOME) & (pl.col(PROGRESS) >= promised)) if HOME in batch.columns else None
         own = batch if copied is None else batch.filter(pl.col(HOME))
