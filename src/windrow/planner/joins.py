@@ -82,8 +82,10 @@ def _key_type(node: Join, pair: tuple[exp.Expr, exp.Expr]) -> pl.DataType:
     return common_type(a, dtype_of(a, node.left.schema), b, dtype_of(b, node.right.schema))
 
 
-def join_stage(number: int, node: Join, arms: tuple[Arm, ...], on: str | None) -> Stage:
-    """``on``: which time of a result its consumer wants to progress on; the later one if it does not say."""
+def join_stage(number: int, node: Join, arms: tuple[Arm, ...], on: str | None, joint: bool) -> Stage:
+    """``on``: which time of a result its consumer wants to progress on; the later one if it does not say. ``joint``: it
+    wants promises about both times, too.
+    """
     time = cast("On", (on or LATER).removeprefix("@"))
     types = [{name: node.pairs[name] for name, from_side, _ in node.columns if from_side == side} for side in SIDES]
     make = partial(
@@ -96,9 +98,10 @@ def join_stage(number: int, node: Join, arms: tuple[Arm, ...], on: str | None) -
         where=translate(node.where, node.pairs) if node.where is not None else None,
         test=node.test,
         late=node.late,
+        joint=joint,
     )
     kept = "a row is kept until the other side has promised past its last partner"
-    says = f"{join_text(node).split(': ')[0]}; {kept}; progress on the {time} time"
+    says = f"{join_text(node).split(': ')[0]}; {kept}; progress on the {time} time{', and on both' if joint else ''}"
     bound = pl.Int64() if node.by_rows else node.left.schema[node.left.progress or ""]
     late = tuple(late_schema(dict(node.pairs), bound).items())
     return Stage(number, node, arms, (Step("join", make, says),), "oa-join", late)
