@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from windrow.api.stream import Stream
 from windrow.hosts.local import LocalRun
+from windrow.logical.expressions import translate
 from windrow.logical.node import Time
 from windrow.logical.nodes import (
+    UNMATCHED,
     Filter,
+    Join,
     Node,
     Project,
     Scan,
@@ -23,7 +27,7 @@ from windrow.logical.nodes import (
 from windrow.operators.rows.retract import RETRACTED
 from windrow.spec.names import STATUS, VERSION, WINDOW_END, WINDOW_START
 from windrow.spec.time import physical
-from windrow.testing.accounting import accounted, countable
+from windrow.testing.accounting import accounted, accounted_join, countable, countable_join
 from windrow.testing.mismatch import Mismatch
 from windrow.testing.oracle import bad_rows, oracle
 from windrow.testing.oracle.admission import progress_values
@@ -67,11 +71,31 @@ def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -
         if (counted := countable(query)) is not None:
             column, windows = counted
             accounted(run.counts, last, column, windows=windows, markers=_markers(query), where=f"run {number}")
+        if (join := countable_join(query)) is not None:
+            left_out, pairs = _without_key(query, join), _bad_pairs(query, join)
+            accounted_join(
+                run.counts, left_out=left_out, bad_pairs=pairs, markers=_markers(query), where=f"run {number}"
+            )
 
 
 def _scanned_once(query: Stream) -> bool:
     names = [scan.name for scan in query.plan().scans()]
     return len(names) == len(set(names))
+
+
+def _without_key(query: Stream, join: Join) -> int:
+    """How many rows never come to a join because they have a NULL key, and do not come out alone."""
+    sides = [side for side in (0, 1) if side not in UNMATCHED[join.how]]
+    found = [oracle(replace(query, node=join.inputs[side])).lazy() for side in sides if join.on]
+    keys = [[translate(pair[side], join.inputs[side].schema).is_null() for pair in join.on] for side in sides]
+    return sum(rows.filter(pl.any_horizontal(nulls)).collect().height for rows, nulls in zip(found, keys, strict=False))
+
+
+def _bad_pairs(query: Stream, join: Join) -> int:
+    """How many pairs its condition fails for."""
+    if join.test is None:
+        return 0
+    return sum(n for reason, n in bad_rows(query).items() if reason.startswith(f"{join.test.name} failed: "))
 
 
 def _markers(query: Stream) -> int:
