@@ -21,6 +21,7 @@ from windrow.logical.nodes import (
     Node,
     Project,
     Scan,
+    Side,
     Top,
     WindowAggregate,
 )
@@ -85,10 +86,14 @@ def _scanned_once(query: Stream) -> bool:
 
 def _without_key(query: Stream, join: Join) -> int:
     """How many rows never come to a join because they have a NULL key, and do not come out alone."""
-    sides = [side for side in (0, 1) if side not in UNMATCHED[join.how]]
-    found = [oracle(replace(query, node=join.inputs[side])).lazy() for side in sides if join.on]
-    keys = [[translate(pair[side], join.inputs[side].schema).is_null() for pair in join.on] for side in sides]
-    return sum(rows.filter(pl.any_horizontal(nulls)).collect().height for rows, nulls in zip(found, keys, strict=False))
+    sides: list[Side] = [side for side in (0, 1) if join.on and side not in UNMATCHED[join.how]]
+    return sum(_with_null(query, join, side) for side in sides)
+
+
+def _with_null(query: Stream, join: Join, side: Side) -> int:
+    node = join.inputs[side]
+    keys = [translate(pair[side], node.schema).is_null() for pair in join.on]
+    return oracle(replace(query, node=node)).filter(pl.any_horizontal(keys)).height
 
 
 def _bad_pairs(query: Stream, join: Join) -> int:
