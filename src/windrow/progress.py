@@ -35,7 +35,8 @@ class Punctuation:
     def mapped(self, of: Callable[[int], int]) -> Punctuation:
         """The same promise about a function of the attribute that never gives less for more."""
         value = self.value if self.value in (START, END) else of(self.value)
-        return Punctuation(value, self.group, reached=None if self.reached is None else of(self.reached))
+        reached = None if self.reached is None else of(self.reached)
+        return Punctuation(value, self.group, reached=reached, boxes=self.boxes)
 
 
 def ended(promised: int, reached: int | None) -> list[Punctuation]:

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from windrow.api import given
+from windrow.api.functions import AggregateExpr
 from windrow.errors import QueryError
 from windrow.logical import expressions
-from windrow.logical.checked import with_window_time
-from windrow.logical.nodes import Node
+from windrow.logical.checked import where, with_window_time
+from windrow.logical.nodes import OF_ROWS, AggregateCall, Node
 from windrow.spec.tables import Table
 
 Names = str | Sequence[str]
@@ -47,6 +48,17 @@ def items(node: Node, columns: Sequence[str], named: Mapping[str, str]) -> dict[
             raise QueryError(f"output columns need different names; given twice: {output}")
         found[output] = tree
     return found
+
+
+def call(node: Node, name: str, aggregate: AggregateExpr) -> AggregateCall:
+    """An aggregate as ``agg`` takes it."""
+    if not isinstance(aggregate, AggregateExpr):
+        raise QueryError(f"{name}={aggregate!r} is not an aggregate: write {name}=wr.count(), wr.max('x') ..")
+    argument = None if aggregate.argument is None else resolved(node, aggregate.argument)
+    if aggregate.condition is not None:
+        argument = where(argument, resolved(node, aggregate.condition))
+    of_values = (1,) if aggregate.condition is not None and aggregate.function in OF_ROWS else ()
+    return AggregateCall(name, aggregate.function, argument, (*aggregate.parameters, *of_values), aggregate.user)
 
 
 def order_term(node: Node, text: str) -> tuple[exp.Expr, bool]:

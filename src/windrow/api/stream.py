@@ -12,6 +12,7 @@ from sqlglot import exp
 from windrow.api import given
 from windrow.api.functions import Udf
 from windrow.api.joins import Asked
+from windrow.api.paired import Paired
 from windrow.api.query import Query, merged
 from windrow.api.resolved import items, order_term, resolved
 from windrow.api.tables import joined_with
@@ -20,7 +21,7 @@ from windrow.errors import PlanError, QueryError, listing
 from windrow.hosts.local import Value, value
 from windrow.logical.checked import applied, attribute, distinct, filtered, on_value, ordered, ranked, split, united
 from windrow.logical.expressions import dtype_of
-from windrow.logical.nodes import Progress, Project, Scan
+from windrow.logical.nodes import Progress, Project, Scan, both_times
 from windrow.spec import lengths
 from windrow.spec.lengths import Length, check_zone, length
 from windrow.spec.names import BRANCH
@@ -143,6 +144,28 @@ class Stream(Query):
         if odd := [other for other in others if not isinstance(other, Stream)]:
             raise QueryError(f"union() takes streams, not {odd[0]!r}")
         return Stream(united([self.node, *(o.node for o in others)]), merged([self, *others]))
+
+    def group_by(self, *columns: str, **named: str) -> Paired:
+        """Group the pairs of a join by both of their times, or by what they are truncated to, and by more columns.
+
+        A group is complete when no pair with its times can come, so it needs no window. Columns by name, or SQL
+        expressions by keyword. For all other groups a window comes first: ``window(..).group_by(..)``.
+
+        >>> import windrow as wr
+        >>> s = wr.stream([{"t": 0, "k": 1}, {"t": 13, "k": 1}], progress="t", name="s")
+        >>> pairs = s.join(s, on="k", within=(1, 20))
+        >>> pairs.group_by(a="t div 10", b="t_right div 10").agg(n=wr.count()).collect().rows()
+        [(0, 1, 1)]
+        """
+        chosen = items(self.node, columns, named)
+        for name, node in chosen.items():
+            dtype_of(node, self.node.schema, named.get(name, name))
+        if (times := both_times(self.node, chosen)) is None:
+            raise QueryError(
+                "groups of a stream need a window, or they would never be complete: window(..).group_by(..). Without "
+                "one, groups are by both times of a join"
+            )
+        return Paired(self, times, tuple(chosen.items()))
 
     # -- windows -----------------------------------------------------------------------------------------------
     def window(

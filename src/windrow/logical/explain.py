@@ -16,6 +16,7 @@ from windrow.logical.nodes import (
     Lookup,
     Node,
     Ordered,
+    PairAggregate,
     Project,
     Scan,
     Shape,
@@ -162,13 +163,14 @@ def lines(node: Node, depth: int = 0) -> Iterator[str]:
             yield f"{pad}Join {join_text(node)}"
             for each in node.inputs:
                 yield from lines(each, depth + 1)
+        case PairAggregate():
+            calls = ", ".join(call_text(c) for c in node.calls)
+            yield f"{pad}PairAggregate by {_keys(node)}, complete when {node.left} and {node.right} are: {calls}"
+            yield from lines(node.input, depth + 1)
         case WindowAggregate():
             dtype = node.bound
             calls = ", ".join(call_text(c) for c in node.calls)
-            keys = ", ".join(
-                e.sql("spark") if e.sql("spark") == n else f"{e.sql('spark')} AS {n}" for n, e in node.keys
-            )
-            by = f" by {keys}" if keys else ""
+            by = f" by {keys}" if (keys := _keys(node)) else ""
             extra = options_text(node.options, node.parts, dtype)
             over = node.attribute if not node.input.lead or node.by_rows else WINDOW_TIME
             yield f"{pad}WindowAggregate {shape_text(node.window, over, dtype)}{extra}{by}: {calls}"
@@ -182,6 +184,10 @@ def lines(node: Node, depth: int = 0) -> Iterator[str]:
             order = ", ".join(f"{e.sql('spark')}{' DESC' if down else ''}" for e, down in node.order)
             yield f"{pad}Top {node.limit} of each window by {order}"
             yield from lines(node.input, depth + 1)
+
+
+def _keys(node: WindowAggregate | PairAggregate) -> str:
+    return ", ".join(e.sql("spark") if e.sql("spark") == n else f"{e.sql('spark')} AS {n}" for n, e in node.keys)
 
 
 def join_text(node: Join) -> str:

@@ -5,6 +5,7 @@ from windrow.logical.join import EARLIER, FIRST, HOWS, LATER, LEFT, RIGHT, UNMAT
 from windrow.logical.kinds import OnRows, SameRows
 from windrow.logical.lookup import LOOKUPS, Lookup, Lookups
 from windrow.logical.node import Node, before, progressing
+from windrow.logical.pairs import PairAggregate, both_times
 from windrow.logical.rows import Apply, Distinct, Filter, Ordered, Project, Split, Union
 from windrow.logical.source import Progress, Scan, Statistics
 from windrow.logical.windowed import (
@@ -43,6 +44,7 @@ __all__ = [
     "Node",
     "OnRows",
     "Ordered",
+    "PairAggregate",
     "Progress",
     "Project",
     "SameRows",
@@ -57,6 +59,7 @@ __all__ = [
     "WindowAggregate",
     "aggregate_type",
     "before",
+    "both_times",
     "columns_asked",
     "columns_read",
     "progressing",

@@ -26,6 +26,7 @@ from windrow.logical.nodes import (
     Project,
     Scan,
     Together,
+    both_times,
 )
 from windrow.logical.reading import read
 from windrow.sql.consumed import check
@@ -165,16 +166,19 @@ class _Planner(Tables):
             return Grouped(self, select, items, clause, node).plan()
 
     def _groups_by_progress(self, select: exp.Select, node: Node) -> bool:
-        """GROUP BY the progressing attribute needs no window clause: each value is a window of length one."""
+        """GROUP BY the progressing attribute needs no window clause: each value is a window of length one. So do groups
+        by both times of a join.
+        """
         group = select.args.get("group")
         aliases = {i.alias: i.this for i in select.expressions if isinstance(i, exp.Alias)}
-        for tree in group.expressions if group is not None and node.progress is not None else ():
+        by: list[exp.Expr] = []
+        for tree in group.expressions if group is not None else ():
             if isinstance(tree, exp.Literal) and tree.is_int and 0 < int(tree.name) <= len(select.expressions):
                 tree = select.expressions[int(tree.name) - 1].unalias()
-            tree = aliases.get(tree.name, tree) if isinstance(tree, exp.Column) else tree
-            if isinstance(tree, exp.Column) and attribute(node, tree.name) is not None:
-                return True
-        return False
+            by.append(aliases.get(tree.name, tree) if isinstance(tree, exp.Column) else tree)
+        if node.progress is not None and any(isinstance(t, exp.Column) and attribute(node, t.name) for t in by):
+            return True
+        return both_times(node, {str(i): tree for i, tree in enumerate(by)}) is not None
 
     def _plain(self, select: exp.Select, items: list[exp.Expr], node: Node) -> Node:
         grouping = [t for p in ("group", "having") if (t := select.args.get(p)) is not None]

@@ -18,6 +18,7 @@ from windrow.logical.nodes import (
     Lookup,
     Node,
     Ordered,
+    PairAggregate,
     Project,
     Scan,
     Split,
@@ -36,7 +37,7 @@ from windrow.testing.oracle.functions import called, failure
 from windrow.testing.oracle.given import Given
 from windrow.testing.oracle.joins import joined_rows, looked_up_rows
 from windrow.testing.oracle.values import Row, frame_of, key, order
-from windrow.testing.oracle.windows import needed, window_rows
+from windrow.testing.oracle.windows import needed, pair_rows, window_rows
 
 if TYPE_CHECKING:
     from windrow.api.stream import Stream
@@ -107,6 +108,8 @@ def _rows_of(node: Node, given: Given) -> Iterable[Row]:
             inner = given.over(node.by_rows, needed(node))
             end = end_of(node.input, inner, attribute(node))
             return window_rows(node, rows_of(node.input, inner), end, given.bad)
+        case PairAggregate():
+            return pair_rows(node, rows_of(node.input, given), given.bad)
         case Top():
             return _top(node, given)
         case Together():
