@@ -6,13 +6,16 @@ Of a join: it found a partner, left without one, or waits.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import polars as pl
 
 from windrow.api.stream import Stream
-from windrow.logical.nodes import Join, Node, Project, Scan, Union, WindowAggregate
+from windrow.logical.expressions import translate
+from windrow.logical.nodes import UNMATCHED, Join, Node, Project, Scan, Side, Union, WindowAggregate
 from windrow.spec.names import VERSION
 from windrow.testing.mismatch import Mismatch
+from windrow.testing.oracle import oracle
 from windrow.windows import Sliding
 
 
@@ -104,6 +107,18 @@ def countable_join(query: Stream) -> Join | None:
     sides = [_sources(each) for each in node.inputs]
     names = [scan.name for side in sides for scan in side]
     return node if all(sides) and len(set(names)) == len(names) else None
+
+
+def without_key(query: Stream, join: Join) -> int:
+    """How many rows never come to a join because they have a NULL key, and do not come out alone."""
+    sides: list[Side] = [side for side in (0, 1) if join.on and side not in UNMATCHED[join.how]]
+    return sum(_with_null(query, join, side) for side in sides)
+
+
+def _with_null(query: Stream, join: Join, side: Side) -> int:
+    node = join.inputs[side]
+    keys = [translate(pair[side], node.schema).is_null() for pair in join.on]
+    return oracle(replace(query, node=node)).filter(pl.any_horizontal(keys)).height
 
 
 def _sources(node: Node) -> list[Scan]:

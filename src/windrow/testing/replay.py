@@ -5,30 +5,26 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from windrow.api.stream import Stream
 from windrow.hosts.local import LocalRun
-from windrow.logical.expressions import translate
 from windrow.logical.node import Time
 from windrow.logical.nodes import (
-    UNMATCHED,
     Filter,
     Join,
     Node,
     Project,
     Scan,
-    Side,
     Top,
     WindowAggregate,
 )
 from windrow.operators.rows.retract import RETRACTED
 from windrow.spec.names import STATUS, VERSION, WINDOW_END, WINDOW_START
 from windrow.spec.time import physical
-from windrow.testing.accounting import accounted, accounted_join, countable, countable_join
+from windrow.testing.accounting import accounted, accounted_join, countable, countable_join, without_key
 from windrow.testing.mismatch import Mismatch
 from windrow.testing.oracle import bad_rows, oracle
 from windrow.testing.oracle.admission import progress_values
@@ -73,7 +69,7 @@ def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -
             column, windows = counted
             accounted(run.counts, last, column, windows=windows, markers=_markers(query), where=f"run {number}")
         if (join := countable_join(query)) is not None:
-            left_out, pairs = _without_key(query, join), _bad_pairs(query, join)
+            left_out, pairs = without_key(query, join), _bad_pairs(query, join)
             accounted_join(
                 run.counts, left_out=left_out, bad_pairs=pairs, markers=_markers(query), where=f"run {number}"
             )
@@ -82,18 +78,6 @@ def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -
 def _scanned_once(query: Stream) -> bool:
     names = [scan.name for scan in query.plan().scans()]
     return len(names) == len(set(names))
-
-
-def _without_key(query: Stream, join: Join) -> int:
-    """How many rows never come to a join because they have a NULL key, and do not come out alone."""
-    sides: list[Side] = [side for side in (0, 1) if join.on and side not in UNMATCHED[join.how]]
-    return sum(_with_null(query, join, side) for side in sides)
-
-
-def _with_null(query: Stream, join: Join, side: Side) -> int:
-    node = join.inputs[side]
-    keys = [translate(pair[side], node.schema).is_null() for pair in join.on]
-    return oracle(replace(query, node=node)).filter(pl.any_horizontal(keys)).height
 
 
 def _bad_pairs(query: Stream, join: Join) -> int:
