@@ -8,6 +8,7 @@ from windrow.bench.block_disorder import BLOCK_DISORDER
 from windrow.bench.experiment import Experiment, Outcome
 from windrow.bench.flush import FLUSH
 from windrow.bench.growth import GROWTH
+from windrow.bench.joint_punctuation import JOINT_PUNCTUATION
 from windrow.bench.panes import PANES
 from windrow.bench.slide_by_tuple import SLIDE_BY_TUPLE
 from windrow.bench.spark_sliding import SPARK_SLIDING
@@ -31,6 +32,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         FLUSH,
         UNION_SKEW,
         AGG_SKEW,
+        JOINT_PUNCTUATION,
     )
 }
 
