@@ -15,6 +15,7 @@ from windrow.api.joins import Asked
 from windrow.api.paired import Paired
 from windrow.api.query import Query, merged
 from windrow.api.resolved import items, order_term, resolved
+from windrow.api.tables import joined_with
 from windrow.api.windowed import Windowed
 from windrow.errors import PlanError, QueryError, listing
 from windrow.hosts.local import Value, value
@@ -25,6 +26,7 @@ from windrow.spec import lengths
 from windrow.spec.lengths import Length, check_zone, length
 from windrow.spec.names import BRANCH
 from windrow.spec.options import PLAIN, Options
+from windrow.spec.tables import Table
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
 TESTED = "tested by a function"  # the column of a Python condition, between two steps
@@ -271,7 +273,7 @@ class Stream(Query):
 
     def join(
         self,
-        right: Stream,
+        right: Stream | Table,
         on: str | Sequence[str] = (),
         *,
         within: tuple[Length, Length] | None = None,
@@ -282,7 +284,7 @@ class Stream(Query):
         how: str = "inner",
         where: str | Udf | None = None,
         suffix: str = "_right",
-        late: str | Sequence[str] = "drop",
+        late: str | Sequence[str] | None = None,
         using: str | None = None,
     ) -> Stream:
         """Pairs of a row of this stream and one of ``right`` with equal keys and times that are near.
@@ -296,9 +298,12 @@ class Stream(Query):
         have NULL for the other side; "semi" or "anti", the rows of this stream that have a partner, or none. ``where``:
         what else must be true of a pair, a SQL expression over the columns of both or a ``wr.udf`` that returns
         BOOLEAN; a pair for which it fails is a bad row. A column of ``right`` whose name is taken gets the ``suffix``.
-        ``late``: what happens to late rows, "drop", "side" or "error", for both sides or one for each. ``using`` forces
-        a physical join: "oa", or to compare "opob" and "opib", which keep the results in order ("iop": everything below
-        the join, too).
+        ``late``: what happens to late rows, "drop", as without it, "side" or "error", for both sides or one for each.
+        ``using`` forces a physical join: "oa", or to compare "opob" and "opib", which keep the results in order ("iop":
+        everything below the join, too).
+
+        ``right`` can be a static table instead (``wr.table``). No times are compared then, and ``how`` is "inner",
+        "left", "semi" or "anti".
 
         >>> import windrow as wr
         >>> left = wr.stream([{"t": 1, "k": "a"}], progress="t", name="left")
@@ -306,8 +311,13 @@ class Stream(Query):
         >>> list(left.join(right, on="k", within=(-5, 10)).schema)
         ['t', 'k', 't_right', 'k_right', 'v']
         """
+        if isinstance(right, Table):
+            others = {"within": within, "tumbling": tumbling, "origin": origin, "late": late, "using": using}
+            keys = on, left_on, right_on
+            return replace(self, node=joined_with(self.node, right, keys, how, where, suffix, others))
         if not isinstance(right, Stream):
-            raise QueryError(f"join() takes a stream, not {right!r}")
+            raise QueryError(f"join() takes a stream or a table (wr.table), not {right!r}")
+        late = "drop" if late is None else late
         asked = Asked(on, left_on, right_on, within, tumbling, origin, how, where, suffix, late, using)
         return Stream(asked.of(self.node, right.node), merged([self, right]))
 

@@ -13,6 +13,7 @@ from windrow.logical.nodes import (
     Distinct,
     Filter,
     Join,
+    Lookup,
     Node,
     Ordered,
     PairAggregate,
@@ -155,6 +156,9 @@ def lines(node: Node, depth: int = 0) -> Iterator[str]:
             yield f"{pad}Union"
             for each in node.inputs:
                 yield from lines(each, depth + 1)
+        case Lookup():
+            yield f"{pad}Lookup {lookup_text(node)}"
+            yield from lines(node.input, depth + 1)
         case Join():
             yield f"{pad}Join {join_text(node)}"
             for each in node.inputs:
@@ -201,6 +205,23 @@ def join_text(node: Join) -> str:
     how = "" if node.how == "inner" else f"{node.how} "
     using = "" if node.using is None else f"; using {node.using}"
     return f"{how}on{keys} {_near(node.window, left or '', right or '', dtype)}{more}: {sides}{late}{using}"
+
+
+def lookup_text(node: Lookup) -> str:
+    """A join with a table, which is known by its name and its columns."""
+    sides = ", ".join(f"{('stream', 'table')[side]}.{column} AS {name}" for name, side, column in node.columns)
+    return f"{lookup_condition(node)}: {sides}"
+
+
+def lookup_condition(node: Lookup) -> str:
+    """Which rows of the table are partners."""
+    keys = [f"{a.sql('spark')} = {b.sql('spark')}" for a, b in node.on]
+    keys += [node.where.sql("spark")] if node.where is not None else []
+    if (test := node.test) is not None:
+        keys.append(f"{test.name}({', '.join(test.columns)})")
+    known = ", ".join(f"{name} {type_name(dtype)}" for name, dtype in node.table.columns)
+    how = "" if node.how == "inner" else f"{node.how} "
+    return f"{how}in table {node.table.name} ({known}) on {' and '.join(keys) or 'nothing'}"
 
 
 def _near(window: Pairing, left: str, right: str, dtype: pl.DataType) -> str:

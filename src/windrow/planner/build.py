@@ -20,6 +20,7 @@ from windrow.planner.choice import NOTHING, Given, chosen
 from windrow.planner.choose import Choice
 from windrow.planner.in_order import IOP, check_in_order, cost_of_order, merged
 from windrow.planner.joins import join_arms, join_stage
+from windrow.planner.lookups import looking_up
 from windrow.planner.pairs import pair_stage
 from windrow.planner.partition import ByKeys
 from windrow.planner.plan import MELD, Arm, Meeting, Pipeline, Plan, Read, Stage, Step
@@ -93,6 +94,8 @@ class _Build:
             case logical.Apply():
                 before = replaced(wanted) if node.moves and not wanted.by_rows else wanted
                 return [p.then(*application(node, wanted.by_rows)) for p in self.pipelines(node.input, before)]
+            case logical.Lookup():
+                return [p.then(looking_up(node)) for p in self.pipelines(node.input, wanted)]
             case logical.Split():
                 # Its branches progress on nothing else, whatever they call it.
                 before = wanted if wanted.by_rows else wanted_on(node.input, node.input.progress)

@@ -11,7 +11,7 @@ from windrow.logical.expressions import fail
 from windrow.logical.nodes import Node
 from windrow.sql.band import Bands
 from windrow.sql.pairs import Origins, Pairs
-from windrow.sql.relations import HALF, Pair, Relation, Table
+from windrow.sql.relations import HALF, Leaf, Pair, Relation
 from windrow.sql.scope import Merged, Scope, View
 from windrow.sql.terms import Terms
 from windrow.sql.trees import WindowClause
@@ -24,7 +24,7 @@ class JoinedTables:
     terms: Terms
     select: exp.Select
     whole: Relation
-    leaves: list[Table]
+    leaves: list[Leaf]
     using: str | None = None
 
     def plan(self) -> Node:
@@ -64,7 +64,7 @@ class JoinedTables:
     # -- names ---------------------------------------------------------------------------------------------------
     def _view(self, relation: Relation) -> View:
         """What can be named over a relation; the conditions of its ON are put where they belong."""
-        if isinstance(relation, Table):
+        if isinstance(relation, Leaf):
             return View(relation.tables)
         left, right = (self._view(side) for side in relation.sides)
         both = View((*left.tables, *right.tables), (*left.merged, *right.merged), {**left.hidden, **right.hidden})
@@ -78,7 +78,8 @@ class JoinedTables:
             for condition in _conjuncts(relation.join.args["on"]):
                 relation.place_on(condition, self._used(condition))
         if relation.how in HALF:
-            why = f"of a {relation.how.upper()} JOIN only the columns of the left side come out"
+            kind = "a SEMI JOIN" if relation.how == "semi" else "an ANTI JOIN"
+            why = f"only the columns of the left side come out of {kind}"
             return View(left.tables, left.merged, {**left.hidden, **dict.fromkeys(right.tables, why)})
         gone = {name for each in merged for name in each.of.items()}
         kept = [each for each in both.merged if not gone & {*each.of.items()}]
@@ -91,7 +92,9 @@ class JoinedTables:
             alone = exp.Paren(this=exp.column(name.name, quoted=True))
             alone.this.this.meta.update(name.meta)
             found = self.scope.column(alone.this, view)
-            if any(each.name not in self.origins for each in found.find_all(exp.Column)):
+            if not {self.origins[c.name][0] for c in found.find_all(exp.Column) if c.name in self.origins} & {
+                *view.tables
+            }:
                 there = listing(c for i in view.tables for c in self.leaves[i].node.schema)
                 message = f"USING: the {side} side has no column {name.name!r}; available: {there}"
                 raise fail(name, message, self.terms.text)

@@ -15,7 +15,7 @@ from windrow.logical.expressions import fail
 from windrow.logical.nodes import UNMATCHED, Node
 from windrow.spec.options import Policy
 from windrow.sql.band import Bands, Distance, as_condition, nearest
-from windrow.sql.relations import Pair, Relation, Table
+from windrow.sql.relations import Leaf, Pair, Relation
 from windrow.sql.terms import Terms
 from windrow.windows.pairing import Pairing, SameWindow, Within
 
@@ -60,16 +60,17 @@ class Pairs:
     """Plans the joins of one FROM. ``using``: the physical join, if the query names one."""
 
     terms: Terms
-    leaves: Sequence[Table]
+    leaves: Sequence[Leaf]
     origins: Origins
     bands: Bands
     using: str | None = None
 
     def part(self, relation: Relation, given: tuple[Distance, ...] = ()) -> Part:
         """The rows of a relation. ``given``: what the joins above demand, so that other rows are not needed."""
-        if isinstance(relation, Table):
+        if isinstance(relation, Leaf):
             return self._table(relation)
-        known = (*self._facts(relation), *(given if relation.how == "inner" else ()))
+        own = self._facts(relation)
+        known = (*own, *(given if relation.how == "inner" else ()))
         left, right = (
             self.part(side, known if i not in UNMATCHED[relation.how] else ()) for i, side in enumerate(relation.sides)
         )
@@ -77,10 +78,10 @@ class Pairs:
         node = self._join(relation, left, right, near)
         for condition in relation.above:
             node = filtered(node, self.terms.resolved(condition, node), self.terms.text)
-        kept = {"inner": (*left.facts, *right.facts, *known), "right": right.facts, "full": ()}
+        kept = {"inner": (*left.facts, *right.facts, *own), "right": right.facts, "full": ()}
         return Part(node, {name: name for name in node.schema}, kept.get(relation.how, left.facts))
 
-    def _table(self, table: Table) -> Part:
+    def _table(self, table: Leaf) -> Part:
         own = {name: column for name, (index, column) in self.origins.items() if index == table.index}
         node = table.node
         for condition in table.conditions:
@@ -143,14 +144,10 @@ class Pairs:
     def _windowed(self, pair: Pair) -> list[Distance]:
         """``[RANGE w]`` after the tables of both sides: a row is joined with those that are less than w later."""
         found = []
-        for a, b in product(*([self.leaves[i] for i in side.tables if i in side.present] for side in pair.sides)):
-            for held, other in ((a, b), (b, a)):
-                if (
-                    {w.kind for w in (a.window, b.window) if w is not None} == {"range"}
-                    and held.window
-                    and other.window
-                ):
-                    found.append(Distance(self._time(held), self._time(other), held.window.length - 1))
+        for one, other in product(*([self.leaves[i] for i in side.tables if i in side.present] for side in pair.sides)):
+            if (a := one.range) is not None and (b := other.range) is not None:
+                times = self._time(one), self._time(other)
+                found += [Distance(*times, a - 1), Distance(*times[::-1], b - 1)]
         return found
 
     def _held(self, pair: Pair, distance: Distance) -> exp.Expr:
@@ -158,7 +155,7 @@ class Pairs:
         condition = as_condition(distance, self.bands.times[distance.earlier])
         return condition if self._always(pair, distance) else exp.Coalesce(this=condition, expressions=[exp.true()])
 
-    def _time(self, table: Table) -> str:
+    def _time(self, table: Leaf) -> str:
         place = (table.index, table.node.progress)
         return next(name for name, origin in self.origins.items() if origin == place)
 
@@ -185,13 +182,13 @@ class Pairs:
 
     def _rows(self, pair: Pair) -> Near:
         left, right = pair.sides
-        if not (isinstance(left, Table) and isinstance(right, Table)):
+        if not (isinstance(left, Leaf) and isinstance(right, Leaf)):
             raise self._refused(pair, "a join over ROWS is of two tables: rows of a join have no numbers")
         held = [side.window.length if side.window is not None else 0 for side in (left, right)]
         return Near(Within(1 - held[1], held[0] - 1), by_rows=True)
 
     def _timeless(self, side: Relation) -> QueryError:
-        if isinstance(side, Table):
+        if isinstance(side, Leaf):
             why = "a join needs the progressing column of both tables: keep it in the SELECT list"
             return fail(side.tree, why, self.terms.text)
         if side.how == "full":
@@ -211,10 +208,8 @@ class Pairs:
                 why = f"WHERE is over the results of a {kind} JOIN, so this does not bound how far apart the times are"
                 return fail(condition, f"{why}: write it in ON, or [RANGE ..] after both tables", self.terms.text)
         a, b = left.times[0], right.times[0]
-        if (of_a := self.bands.times[a]) != (of_b := self.bands.times[b]) and not (
-            of_a.is_integer() and of_b.is_integer()
-        ):
-            types = f"{self._qualified(a)} is {of_a}, and {self._qualified(b)} is {of_b}"
+        if not self.bands.comparable(a, b):
+            types = " and ".join(f"{self._qualified(name)} is {self.bands.times[name]}" for name in (a, b))
             return self._refused(pair, f"the times of a join must be of one type: {types}. Cast one")
         half = any((p in most) != (p[::-1] in most) for p in product(left.times, right.times))
         missing = "the times on both sides" if half else "how far apart the times are"
@@ -224,7 +219,7 @@ class Pairs:
         return self._refused(
             pair,
             f"a join of streams must bound {missing}, or its state would grow forever: add {other} BETWEEN {one} - "
-            f"INTERVAL .. AND {one} + INTERVAL .., or [RANGE ..] after both tables{lost}",
+            f"INTERVAL .. AND {one} + INTERVAL .., or [RANGE ..] after the tables{lost}",
         )
 
     def _qualified(self, name: str) -> str:

@@ -20,7 +20,7 @@ HALF: tuple[How, ...] = ("semi", "anti")  # the columns of the right side are no
 
 
 @dataclass(eq=False)
-class Table:
+class Leaf:
     """A stream, a union or a query. ``conditions``: which of its rows are joined."""
 
     tree: exp.Expr
@@ -29,6 +29,11 @@ class Table:
     name: str | None
     window: TableWindow | None = None
     conditions: list[exp.Expr] = field(default_factory=list)
+
+    @property
+    def range(self) -> int | None:
+        """For how long its rows are joined, if its window is a RANGE of time."""
+        return self.window.length if self.window is not None and self.window.kind == "range" else None
 
     @property
     def tables(self) -> tuple[int, ...]:
@@ -51,13 +56,13 @@ class Pair:
 
     join: exp.Join
     how: How
-    left: Table | Pair
-    right: Table | Pair
+    left: Leaf | Pair
+    right: Leaf | Pair
     conditions: list[exp.Expr] = field(default_factory=list)
     above: list[exp.Expr] = field(default_factory=list)
 
     @property
-    def sides(self) -> tuple[Table | Pair, Table | Pair]:
+    def sides(self) -> tuple[Leaf | Pair, Leaf | Pair]:
         return self.left, self.right
 
     @property
@@ -88,14 +93,14 @@ class Pair:
             self.conditions.append(condition)
 
 
-Relation = Table | Pair
+Relation = Leaf | Pair
 
 
 def down(side: Relation, condition: exp.Expr, used: set[int]) -> bool:
     """Put a condition into a side, if it is about nothing else."""
     if not used or not used <= set(side.tables):
         return False
-    if isinstance(side, Table):
+    if isinstance(side, Leaf):
         side.conditions.append(condition)
     else:
         side.place(condition, used)
@@ -116,7 +121,7 @@ class Relations:
 
     rows: Callable[[exp.Expr], Node]
     text: str
-    leaves: list[Table] = field(default_factory=list)
+    leaves: list[Leaf] = field(default_factory=list)
 
     def of(self, first: exp.Expr, joins: Sequence[exp.Join]) -> Relation:
         """The tree of a FROM, with the windows of its tables."""
@@ -140,7 +145,7 @@ class Relations:
 
     def _one(self, tree: exp.Expr) -> Relation:
         if not has_join(tree):
-            self.leaves.append(Table(tree, len(self.leaves), self.rows(tree), name_of(tree)))
+            self.leaves.append(Leaf(tree, len(self.leaves), self.rows(tree), name_of(tree)))
             return self.leaves[-1]
         if joins := tree.args.get("joins"):
             tree.set("joins", None)
@@ -171,7 +176,7 @@ class Relations:
             if window is not None and window is not table.window:
                 table.window = window if table.window is not None else self._again(table, window)
 
-    def _again(self, table: Table, window: TableWindow) -> TableWindow:
+    def _again(self, table: Leaf, window: TableWindow) -> TableWindow:
         """The window after the last table, for another one: its attribute must be there, too."""
         found = table_window(window.clause, table.node, self.text)
         table.node = over(window.clause, table.node)

@@ -126,7 +126,7 @@ class WindowJoin:
         return [*found.items, *_counted(found), *late]
 
     def on_time(self, side: pairing.Side, batch: Batch, promised: int) -> tuple[Batch, list[Item]]:
-        """The rows that keep a promise about their side. Late ones are counted where they are at home; "side" shows them."""
+        """The rows that keep a promise about their side. Late ones are counted at home; "side" shows them."""
         policy = self.late[side]
         copied = batch.filter(~pl.col(HOME) & (pl.col(PROGRESS) >= promised)) if HOME in batch.columns else None
         own = batch if copied is None else batch.filter(pl.col(HOME))
@@ -160,9 +160,8 @@ class WindowJoin:
         if not len(mine):
             return
         matched[mine] = True
-        news = np.unique(places[~run.matched[places]])
+        news = other.match(number, places)
         found.joined += len(news)
-        other.match(number, places)
         if self.kind.pairs:
             assert pairs is not None
             found.items.append(pairs)
@@ -197,7 +196,7 @@ class WindowJoin:
         for kept, (rows, places) in zip(self.sides, (left, right), strict=True):
             at = pl.Series(places)
             columns += [rows[name].gather(at) for name in kept.types]
-        times = [rows[PROGRESS].to_numpy()[places] for rows, places in (left, right)]
+        times = [rows[PROGRESS].gather(pl.Series(places)).to_numpy() for rows, places in (left, right)]
         return pl.DataFrame([*columns, pl.Series(PROGRESS, self._time(*times))])
 
     def _time(self, left: Ints, right: Ints) -> Ints:

@@ -125,20 +125,25 @@ class JoinSide:
                 continue
             for mine, places in probed(run.hashes, run.times, given, least, greatest):
                 same = self._same(rows, mine, run, places)
-                yield number, mine[same], places[same]
+                yield (number, mine, places) if same.all() else (number, mine[same], places[same])
 
     def _same(self, rows: Batch, mine: Places, run: Run, places: Places) -> Bools:
         """Which pairs have equal keys, and a row that has not left: hashes alone prove nothing."""
-        found = ~run.gone[places]
+        found = ~run.gone[places] if run.gone.any() else np.ones(len(places), np.bool_)
         for key in self.keys:
             equal = rows[key].gather(pl.Series(mine)) == run.frame[key].gather(pl.Series(places))
-            found &= equal.fill_null(False).to_numpy()
+            found &= (equal.fill_null(False) if equal.null_count() else equal).to_numpy()
         return found
 
-    def match(self, number: int, places: Places) -> None:
-        """Rows of a run have found a partner."""
-        self.runs[number].matched[places] = True
-        self._marked.add(number)
+    def match(self, number: int, places: Places) -> Places:
+        """Rows of a run have found a partner; the places of those that had none before."""
+        run = self.runs[number]
+        before = run.matched.copy()
+        run.matched[places] = True
+        news = np.flatnonzero(run.matched & ~before).astype(np.uint32)
+        if len(news):
+            self._marked.add(number)
+        return news
 
     def leave(self, number: int, places: Places) -> None:
         """Rows of a run leave before their time."""

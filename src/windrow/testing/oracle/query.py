@@ -15,6 +15,7 @@ from windrow.logical.nodes import (
     Distinct,
     Filter,
     Join,
+    Lookup,
     Node,
     Ordered,
     PairAggregate,
@@ -34,7 +35,7 @@ from windrow.testing.oracle.expressions.cells import Cell
 from windrow.testing.oracle.expressions.evaluate import evaluate
 from windrow.testing.oracle.functions import called, failure
 from windrow.testing.oracle.given import Given
-from windrow.testing.oracle.joins import joined_rows
+from windrow.testing.oracle.joins import joined_rows, looked_up_rows
 from windrow.testing.oracle.values import Row, frame_of, key, order
 from windrow.testing.oracle.windows import needed, pair_rows, window_rows
 
@@ -115,6 +116,8 @@ def _rows_of(node: Node, given: Given) -> Iterable[Row]:
             return _together(node, given)
         case Join():
             return joined_rows(node, given)
+        case Lookup():
+            return looked_up_rows(node, given)
     raise PlanError(f"{type(node).__name__} has no definition here")
 
 
