@@ -56,8 +56,8 @@ def test_operators_know_no_host_no_clock_and_no_chance():
 
 
 # What the oracle may know of Windrow: the definitions. All else is what it checks.
-DEFINITIONS = ("logical.nodes", "windows", "progress", "errors", "spec.names", "aggregates.user")
-OF_TYPES = ("api.stream",)  # imported for annotations alone
+DEFINITIONS = ("logical.nodes", "windows", "windows.widjoin", "progress", "errors", "spec.names", "aggregates.user")
+OF_TYPES = ("api.stream", "spec.functions")  # imported for annotations alone
 
 
 def modules(tree):

@@ -1,4 +1,4 @@
-"""Every window aggregation of the thesis over generated packets, each checked against the slow and obvious answer."""
+"""Every query of the thesis over generated packets, each checked against the slow and obvious answer."""
 
 import random
 import sys
@@ -13,9 +13,19 @@ from windrow.testing import oracle
 HERE = Path(__file__).parent
 QUERIES = {file.stem: file.read_text() for file in sorted(HERE.glob("Q*.sql"))}
 PACKETS = {"Main": 1050, "M": 300, "packets": 300, "M1": 300, "M2": 300, "C": 12}
-PACKETS |= {"Main1": 300, "Main2": 300, "Control": 12}
+PACKETS |= {"Main1": 300, "Main2": 300, "Control": 12, "A": 150, "B": 150, "D": 300, "S0": 150, "S1": 150}
 BEGIN, SPAN, SLACK = datetime(2024, 1, 1, 10), 600, 20  # seconds
 IN_MINUTES = {"Q2-1"}  # here ts is an integer that counts minutes
+JOINS = {
+    "Q3-1",
+    "Q5-7",
+    "Q5-8",
+    "Q7-1",
+    "Q7-2",
+    "Q8-3",
+    "Q8-4",
+}  # here packets of few connections go one way, and come back
+BACK = {"Main2", "M2", "C", "D", "S1"}  # the links on which they come back
 
 
 def packets(link: str, count: int) -> pl.DataFrame:
@@ -40,10 +50,21 @@ def packets(link: str, count: int) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
+def connected(sent: pl.DataFrame, back: bool) -> pl.DataFrame:
+    """The packets as those of a few connections, from the client to the server or back."""
+    client = pl.format("202.101.0.{}", pl.col("n") % 2).alias("srcIP"), (1024 + pl.col("n") % 3).alias("srcPort")
+    server = pl.lit("202.102.0.0").alias("destIP"), pl.lit(80, pl.Int64).alias("destPort")
+    there = sent.with_columns(*client, *server)
+    swapped = {"srcIP": "destIP", "srcPort": "destPort", "destIP": "srcIP", "destPort": "srcPort"}
+    return there.rename(swapped).select(there.columns) if back else there
+
+
 def links(number: str, count: dict[str, int] = PACKETS) -> dict[str, wr.Stream]:
     """The links as streams, for the query of this number."""
     frames = {link: packets(link, c) for link, c in count.items()}
     slack: str | int = f"{SLACK} seconds"
+    if number in JOINS:
+        frames = {link: connected(frame, link in BACK) for link, frame in frames.items()}
     if number in IN_MINUTES:
         minute = (pl.col("ts") - BEGIN).dt.total_minutes()
         frames, slack = {link: frame.with_columns(ts=minute) for link, frame in frames.items()}, 1

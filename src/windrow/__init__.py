@@ -40,6 +40,7 @@ from windrow.api.sources import (  # noqa: E402
     stream,
 )
 from windrow.api.stream import Stream  # noqa: E402
+from windrow.api.tables import table  # noqa: E402
 from windrow.api.together import together  # noqa: E402
 from windrow.errors import (  # noqa: E402
     CheckpointError,
@@ -123,6 +124,7 @@ __all__ = [
     "stddev_pop",
     "stream",
     "sum",
+    "table",
     "together",
     "top_k",
     "udf",

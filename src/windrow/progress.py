@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 START = -(1 << 63)  # nothing promised yet
 END = (1 << 63) - 1  # the stream has ended: no tuple follows
@@ -35,7 +35,12 @@ class Punctuation:
     def mapped(self, of: Callable[[int], int]) -> Punctuation:
         """The same promise about a function of the attribute that never gives less for more."""
         value = self.value if self.value in (START, END) else of(self.value)
-        return Punctuation(value, self.group, reached=None if self.reached is None else of(self.reached))
+        reached = None if self.reached is None else of(self.reached)
+        return Punctuation(value, self.group, reached=reached, boxes=self.boxes)
+
+    def alone(self) -> Punctuation:
+        """The promise about the progressing attribute, without joint ones."""
+        return replace(self, boxes=()) if self.boxes else self
 
 
 def ended(promised: int, reached: int | None) -> list[Punctuation]:

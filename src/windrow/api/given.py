@@ -99,3 +99,8 @@ def size(given: str | int) -> int:
     if found > MOST_BYTES:
         raise QueryError(f"a size must be less than 2^63 bytes, not {given}")
     return found
+
+
+def is_spark(data: object) -> bool:
+    """Whether data is a Spark DataFrame, without importing Spark."""
+    return any(cls.__module__.startswith("pyspark.sql") for cls in type(data).__mro__)

@@ -9,11 +9,10 @@ from datetime import timedelta
 from typing import cast
 
 import polars as pl
-from sqlglot import exp
 
 from windrow.api import given
 from windrow.api.functions import Udf
-from windrow.api.resolved import resolved
+from windrow.api.resolved import Names, key_pairs
 from windrow.errors import PlanError, QueryError
 from windrow.hosts.local import Value, value
 from windrow.logical import expressions
@@ -23,7 +22,6 @@ from windrow.spec.lengths import Length, length, policy
 from windrow.spec.options import Policy
 from windrow.windows.pairing import Pairing, SameWindow, Within
 
-Names = str | Sequence[str]
 Distances = tuple[Length, Length]
 IN_ROWS = re.compile(r"\s*(-?\d+)\s*rows?\s*", re.IGNORECASE)
 FORCED = ("oa", "iop", "opob", "opib")
@@ -53,7 +51,7 @@ class Asked:
         window, by_rows = self._window(left, right)
         columns = all_columns(left, right, given.text(self.suffix, "suffix"))
         test = self.where.function if isinstance(self.where, Udf) else None
-        keys = _keys(left, right, self)
+        keys = key_pairs(left, right, self.on, self.left_on, self.right_on)
         late = self._late()
         how = cast("How", self.how)
         pairs = joined(
@@ -93,15 +91,6 @@ class Asked:
         assert self.within is not None
         low, high = self.within
         return Within(_distance(low, dtype), _distance(high, dtype)), False
-
-
-def _keys(left: Node, right: Node, asked: Asked) -> list[tuple[exp.Expr, exp.Expr]]:
-    both = given.texts(asked.on, "on")
-    mine, others = given.texts(asked.left_on, "left_on"), given.texts(asked.right_on, "right_on")
-    if len(mine) != len(others):
-        raise QueryError(f"left_on and right_on need the same number of keys, not {len(mine)} and {len(others)}")
-    pairs = [*zip(both, both, strict=True), *zip(mine, others, strict=True)]
-    return [(resolved(left, a), resolved(right, b)) for a, b in pairs]
 
 
 def _in_rows(within: Distances) -> tuple[int, int] | None:

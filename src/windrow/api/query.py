@@ -13,7 +13,7 @@ from windrow.api.given import size
 from windrow.errors import PlanError, QueryError
 from windrow.hosts import local
 from windrow.logical.explain import text
-from windrow.logical.nodes import Apply, Filter, Node, Ordered, Project
+from windrow.logical.nodes import Apply, Filter, Lookup, Node, Ordered, Project
 from windrow.operators.progress.admit import UNPARSABLE
 from windrow.planner import Given, Plan, plan
 from windrow.sources.files import Files
@@ -129,6 +129,7 @@ class Query:
         if any(s.spark is False for s in self.sources.values()):
             raise PlanError("this query has no Spark source: use collect(), or give wr.stream a Spark DataFrame")
         limit = None if state_limit is None else size(state_limit)
+        _load(self.node)
         if checkpoint is None:
             return spark.to_spark(self._planned(True), self._data, shards, with_late, limit)
         kept = self._kept(checkpoint)
@@ -156,6 +157,7 @@ class Query:
         >>> stream([{"t": 1}, {"t": None}], progress="t").bad_rows()["reason"].to_list()
         ['the progress value is NULL']
         """
+        _load(self.node)
         if self._on_spark():
             from windrow.hosts.spark import side
 
@@ -171,6 +173,7 @@ class Query:
         if on_spark:
             self._check_finite()
         planned = self._planned(on_spark)
+        _load(self.node)
         if on_spark:
             from windrow.hosts.spark.compile import to_spark
 
@@ -203,9 +206,16 @@ def merged(queries: Iterable[Query]) -> dict[str, Source]:
     return found
 
 
+def _load(node: Node) -> None:
+    """Load all tables of a query now, so that what is wrong with one is an error of its own."""
+    for each in node.walk():
+        if isinstance(each, Lookup):
+            each.table.frame  # noqa: B018 (it is loaded when it is asked for)
+
+
 def _is_ordered(node: Node) -> bool:
     """Whether a query says in which order its rows come."""
-    while isinstance(node, (Filter, Project, Apply)):
+    while isinstance(node, (Filter, Project, Apply, Lookup)):
         node = node.input
     return isinstance(node, Ordered)
 

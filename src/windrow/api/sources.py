@@ -66,7 +66,7 @@ def stream(
         given.text(parse, "parse")
     if isinstance(data, Files):
         schema, source = data.schema, Source(data, None, pl.DataFrame())
-    elif _is_spark(data):
+    elif given.is_spark(data):
         from windrow.hosts.spark.schema import from_spark
 
         if twice := {c for c in data.columns if data.columns.count(c) > 1}:
@@ -93,10 +93,6 @@ def _checked(statistics: Statistics | None) -> Statistics | None:
         if given.number(value, name) <= 0:
             raise QueryError(f"{name}={value} must be above 0")
     return statistics
-
-
-def _is_spark(data: Any) -> bool:
-    return any(cls.__module__.startswith("pyspark.sql") for cls in type(data).__mro__)
 
 
 def read_parquet(

@@ -12,18 +12,21 @@ from sqlglot import exp
 from windrow.api import given
 from windrow.api.functions import Udf
 from windrow.api.joins import Asked
+from windrow.api.paired import Paired
 from windrow.api.query import Query, merged
 from windrow.api.resolved import items, order_term, resolved
+from windrow.api.tables import joined_with
 from windrow.api.windowed import Windowed
 from windrow.errors import PlanError, QueryError, listing
 from windrow.hosts.local import Value, value
 from windrow.logical.checked import applied, attribute, distinct, filtered, on_value, ordered, ranked, split, united
 from windrow.logical.expressions import dtype_of
-from windrow.logical.nodes import Progress, Project, Scan
+from windrow.logical.nodes import Progress, Project, Scan, both_times
 from windrow.spec import lengths
 from windrow.spec.lengths import Length, check_zone, length
 from windrow.spec.names import BRANCH
 from windrow.spec.options import PLAIN, Options
+from windrow.spec.tables import Table
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 
 TESTED = "tested by a function"  # the column of a Python condition, between two steps
@@ -142,6 +145,28 @@ class Stream(Query):
             raise QueryError(f"union() takes streams, not {odd[0]!r}")
         return Stream(united([self.node, *(o.node for o in others)]), merged([self, *others]))
 
+    def group_by(self, *columns: str, **named: str) -> Paired:
+        """Group the pairs of a join by both of their times, or by what they are truncated to, and by more columns.
+
+        A group is complete when no pair with its times can come, so it needs no window. Columns by name, or SQL
+        expressions by keyword. For all other groups a window comes first: ``window(..).group_by(..)``.
+
+        >>> import windrow as wr
+        >>> s = wr.stream([{"t": 0, "k": 1}, {"t": 13, "k": 1}], progress="t", name="s")
+        >>> pairs = s.join(s, on="k", within=(1, 20))
+        >>> pairs.group_by(a="t div 10", b="t_right div 10").agg(n=wr.count()).collect().rows()
+        [(0, 1, 1)]
+        """
+        chosen = items(self.node, columns, named)
+        for name, node in chosen.items():
+            dtype_of(node, self.node.schema, named.get(name, name))
+        if (times := both_times(self.node, chosen)) is None:
+            raise QueryError(
+                "groups of a stream need a window, or they would never be complete: window(..).group_by(..). Without "
+                "one, groups are by both times of a join"
+            )
+        return Paired(self, times, tuple(chosen.items()))
+
     # -- windows -----------------------------------------------------------------------------------------------
     def window(
         self,
@@ -248,7 +273,7 @@ class Stream(Query):
 
     def join(
         self,
-        right: Stream,
+        right: Stream | Table,
         on: str | Sequence[str] = (),
         *,
         within: tuple[Length, Length] | None = None,
@@ -259,7 +284,7 @@ class Stream(Query):
         how: str = "inner",
         where: str | Udf | None = None,
         suffix: str = "_right",
-        late: str | Sequence[str] = "drop",
+        late: str | Sequence[str] | None = None,
         using: str | None = None,
     ) -> Stream:
         """Pairs of a row of this stream and one of ``right`` with equal keys and times that are near.
@@ -273,9 +298,12 @@ class Stream(Query):
         have NULL for the other side; "semi" or "anti", the rows of this stream that have a partner, or none. ``where``:
         what else must be true of a pair, a SQL expression over the columns of both or a ``wr.udf`` that returns
         BOOLEAN; a pair for which it fails is a bad row. A column of ``right`` whose name is taken gets the ``suffix``.
-        ``late``: what happens to late rows, "drop", "side" or "error", for both sides or one for each. ``using`` forces
-        a physical join: "oa", or to compare "opob" and "opib", which keep the results in order ("iop": everything below
-        the join, too).
+        ``late``: what happens to late rows, "drop", as without it, "side" or "error", for both sides or one for each.
+        ``using`` forces a physical join: "oa", or to compare "opob" and "opib", which keep the results in order ("iop":
+        everything below the join, too).
+
+        ``right`` can be a static table instead (``wr.table``). No times are compared then, and ``how`` is "inner",
+        "left", "semi" or "anti".
 
         >>> import windrow as wr
         >>> left = wr.stream([{"t": 1, "k": "a"}], progress="t", name="left")
@@ -283,8 +311,13 @@ class Stream(Query):
         >>> list(left.join(right, on="k", within=(-5, 10)).schema)
         ['t', 'k', 't_right', 'k_right', 'v']
         """
+        if isinstance(right, Table):
+            others = {"within": within, "tumbling": tumbling, "origin": origin, "late": late, "using": using}
+            keys = on, left_on, right_on
+            return replace(self, node=joined_with(self.node, right, keys, how, where, suffix, others))
         if not isinstance(right, Stream):
-            raise QueryError(f"join() takes a stream, not {right!r}")
+            raise QueryError(f"join() takes a stream or a table (wr.table), not {right!r}")
+        late = "drop" if late is None else late
         asked = Asked(on, left_on, right_on, within, tumbling, origin, how, where, suffix, late, using)
         return Stream(asked.of(self.node, right.node), merged([self, right]))
 

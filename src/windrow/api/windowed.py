@@ -11,10 +11,10 @@ from sqlglot import exp
 from windrow.api.algorithm import refusal
 from windrow.api.functions import AggregateExpr
 from windrow.api.given import flag
-from windrow.api.resolved import items, resolved
+from windrow.api.resolved import call, items
 from windrow.errors import QueryError
-from windrow.logical.checked import aggregated, where
-from windrow.logical.nodes import OF_ROWS, AggregateCall, Shape
+from windrow.logical.checked import aggregated
+from windrow.logical.nodes import Shape
 from windrow.spec import lengths
 from windrow.spec.flush import FlushPolicy
 from windrow.spec.lengths import Length, length
@@ -82,7 +82,7 @@ class Windowed:
         >>> stream(rows, progress="t").window(range=4, slide=2).group_by("k").agg(n=count()).collect().rows()
         [('a', -2, 2, 1), ('a', 0, 4, 1), ('b', 0, 4, 1), ('b', 2, 6, 1)]
         """
-        calls = tuple(self._call(name, aggregate) for name, aggregate in aggregates.items())
+        calls = tuple(call(self.stream.node, name, aggregate) for name, aggregate in aggregates.items())
         node = aggregated(
             self.stream.node,
             self.shape,
@@ -95,13 +95,3 @@ class Windowed:
             flush=self.flush,
         )
         return replace(self.stream, node=node)
-
-    def _call(self, name: str, aggregate: AggregateExpr) -> AggregateCall:
-        if not isinstance(aggregate, AggregateExpr):
-            raise QueryError(f"{name}={aggregate!r} is not an aggregate: write {name}=wr.count(), wr.max('x') ..")
-        argument = None if aggregate.argument is None else resolved(self.stream.node, aggregate.argument)
-        if aggregate.condition is not None:
-            argument = where(argument, resolved(self.stream.node, aggregate.condition))
-        of_values = (1,) if aggregate.condition is not None and aggregate.function in OF_ROWS else ()
-        parameters = (*aggregate.parameters, *of_values)
-        return AggregateCall(name, aggregate.function, argument, parameters, aggregate.user)

@@ -15,6 +15,7 @@ from windrow.logical.nodes import (
     Filter,
     Node,
     Ordered,
+    PairAggregate,
     Project,
     Scan,
     Shape,
@@ -196,10 +197,28 @@ def aggregated(
     """A window aggregate whose parts all exist and fit."""
     _check_attribute(node, window)
     _check_options(node, window, options)
+    taken = [WINDOW_START, WINDOW_END, *((VERSION, STATUS) if options.versioned else ())]
+    _check_calls(node, [*(n for n, _ in keys), *taken], calls, sql)
+    return WindowAggregate(node, window, keys, calls, using, options, parts, memory, flush)
+
+
+def paired(
+    node: Node,
+    times: tuple[str, str],
+    keys: tuple[tuple[str, exp.Expr], ...],
+    calls: tuple[AggregateCall, ...],
+    sql: str | None = None,
+) -> PairAggregate:
+    """Groups by both ``times`` of a join, which are two of the keys (``both_times``)."""
+    _check_calls(node, [n for n, _ in keys], calls, sql)
+    return PairAggregate(node, *times, keys, calls)
+
+
+def _check_calls(node: Node, taken: list[str], calls: tuple[AggregateCall, ...], sql: str | None) -> None:
+    """``taken``: the names of the other columns of the result."""
     if not calls:
         raise QueryError("a window needs at least one aggregate, such as count(*)")
-    taken = [WINDOW_START, WINDOW_END, *((VERSION, STATUS) if options.versioned else ())]
-    names = [n for n, _ in keys] + taken + [c.name for c in calls]
+    names = [*taken, *(c.name for c in calls)]
     if twice := {n for n in names if names.count(n) > 1}:
         raise QueryError(f"output columns need different names; given twice: {listing(twice)}")
     for call in calls:
@@ -208,7 +227,6 @@ def aggregated(
             make(call.function, call.name, None if call.argument is None else "x", dtype, call.parameters, call.user)
         except QueryError as error:
             raise (fail(call.argument, str(error), sql) if call.argument is not None else error) from None
-    return WindowAggregate(node, window, keys, calls, using, options, parts, memory, flush)
 
 
 def _check_attribute(node: Node, window: Shape) -> None:
@@ -231,7 +249,7 @@ def _check_attribute(node: Node, window: Shape) -> None:
             "the progressing column does not reach the window: keep it in the SELECT list; "
             "results with PA, EMIT EARLY or LATE REVISE have none"
         )
-    if isinstance(window, Landmark) and isinstance(node.origin, WindowAggregate):
+    if isinstance(window, Landmark) and isinstance(node.origin, (WindowAggregate, PairAggregate)):
         raise PlanError(
             "a landmark window over the results of another window is not supported: use a window with an end"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 from sqlglot import exp
@@ -14,13 +14,14 @@ from windrow.logical.nodes import How, Join, Node, Side
 from windrow.progress import LONGEST
 from windrow.spec.functions import Function
 from windrow.spec.options import Policy
+from windrow.spec.tables import Table
 from windrow.windows.pairing import Pairing, SameWindow, Within
 
 SUFFIX = "_right"  # of a right column whose name is taken, as Polars has it
 Columns = tuple[tuple[str, Side, str], ...]
 
 
-def all_columns(left: Node, right: Node, suffix: str = SUFFIX) -> Columns:
+def all_columns(left: Node, right: Node | Table, suffix: str = SUFFIX) -> Columns:
     """All columns of both sides; a right one whose name is taken gets a suffix."""
     own: Columns = tuple((c, 0, c) for c in left.schema)
     return own + tuple((c if c not in left.schema else f"{c}{suffix}", 1, c) for c in right.schema)
@@ -55,15 +56,26 @@ def joined(
     for a, b in on:
         common_type(a, dtype_of(a, left.schema, sql), b, dtype_of(b, right.schema, sql), sql)
     columns = all_columns(left, right) if columns is None else columns
+    check_names(columns)
+    node = Join(left, right, tuple(on), window, columns, where, how, test, late, by_rows, using)
+    check_conditions(node.pairs, where, test, sql)
+    return node
+
+
+def check_names(columns: Columns) -> None:
     names = [name for name, _, _ in columns]
     if twice := {n for n in names if names.count(n) > 1}:
         raise QueryError(f"both sides of the join have columns {listing(twice)}: give them different names")
-    node = Join(left, right, tuple(on), window, columns, where, how, test, late, by_rows, using)
-    if where is not None and (dtype := dtype_of(where, node.pairs, sql)) != pl.Boolean:
+
+
+def check_conditions(
+    pairs: Mapping[str, pl.DataType], where: exp.Expr | None, test: Function | None, sql: str | None = None
+) -> None:
+    """What must be true of pairs that have these columns."""
+    if where is not None and (dtype := dtype_of(where, pairs, sql)) != pl.Boolean:
         raise fail(where, f"a condition must be true or false, and this is of type {dtype}", sql)
     if test is not None:
-        _check_test(test, node)
-    return node
+        _check_test(test, pairs)
 
 
 def _check_window(window: Pairing) -> None:
@@ -81,11 +93,10 @@ def _check_late(late: tuple[Policy, Policy]) -> None:
         raise QueryError("late rows of a join cannot revise its results: choose drop, side or error")
 
 
-def _check_test(test: Function, node: Join) -> None:
-    if missing := [c for c in test.columns if c not in node.pairs]:
+def _check_test(test: Function, pairs: Mapping[str, pl.DataType]) -> None:
+    if missing := [c for c in test.columns if c not in pairs]:
         raise QueryError(
-            f"{test.name} takes columns {listing(missing)}, which the pairs do not have; available: "
-            f"{listing(node.pairs)}"
+            f"{test.name} takes columns {listing(missing)}, which the pairs do not have; available: {listing(pairs)}"
         )
     if test.returns != pl.Boolean:
         raise QueryError(f"{test.name} is a condition and must return BOOLEAN, not {test.returns}")

@@ -13,8 +13,10 @@ from windrow.logical.nodes import (
     Distinct,
     Filter,
     Join,
+    Lookup,
     Node,
     Ordered,
+    PairAggregate,
     Project,
     Scan,
     Shape,
@@ -154,17 +156,21 @@ def lines(node: Node, depth: int = 0) -> Iterator[str]:
             yield f"{pad}Union"
             for each in node.inputs:
                 yield from lines(each, depth + 1)
+        case Lookup():
+            yield f"{pad}Lookup {lookup_text(node)}"
+            yield from lines(node.input, depth + 1)
         case Join():
             yield f"{pad}Join {join_text(node)}"
             for each in node.inputs:
                 yield from lines(each, depth + 1)
+        case PairAggregate():
+            calls = ", ".join(call_text(c) for c in node.calls)
+            yield f"{pad}PairAggregate by {_keys(node)}, complete when {node.left} and {node.right} are: {calls}"
+            yield from lines(node.input, depth + 1)
         case WindowAggregate():
             dtype = node.bound
             calls = ", ".join(call_text(c) for c in node.calls)
-            keys = ", ".join(
-                e.sql("spark") if e.sql("spark") == n else f"{e.sql('spark')} AS {n}" for n, e in node.keys
-            )
-            by = f" by {keys}" if keys else ""
+            by = f" by {keys}" if (keys := _keys(node)) else ""
             extra = options_text(node.options, node.parts, dtype)
             over = node.attribute if not node.input.lead or node.by_rows else WINDOW_TIME
             yield f"{pad}WindowAggregate {shape_text(node.window, over, dtype)}{extra}{by}: {calls}"
@@ -178,6 +184,10 @@ def lines(node: Node, depth: int = 0) -> Iterator[str]:
             order = ", ".join(f"{e.sql('spark')}{' DESC' if down else ''}" for e, down in node.order)
             yield f"{pad}Top {node.limit} of each window by {order}"
             yield from lines(node.input, depth + 1)
+
+
+def _keys(node: WindowAggregate | PairAggregate) -> str:
+    return ", ".join(e.sql("spark") if e.sql("spark") == n else f"{e.sql('spark')} AS {n}" for n, e in node.keys)
 
 
 def join_text(node: Join) -> str:
@@ -195,6 +205,23 @@ def join_text(node: Join) -> str:
     how = "" if node.how == "inner" else f"{node.how} "
     using = "" if node.using is None else f"; using {node.using}"
     return f"{how}on{keys} {_near(node.window, left or '', right or '', dtype)}{more}: {sides}{late}{using}"
+
+
+def lookup_text(node: Lookup) -> str:
+    """A join with a table, which is known by its name and its columns."""
+    sides = ", ".join(f"{('stream', 'table')[side]}.{column} AS {name}" for name, side, column in node.columns)
+    return f"{lookup_condition(node)}: {sides}"
+
+
+def lookup_condition(node: Lookup) -> str:
+    """Which rows of the table are partners."""
+    keys = [f"{a.sql('spark')} = {b.sql('spark')}" for a, b in node.on]
+    keys += [node.where.sql("spark")] if node.where is not None else []
+    if (test := node.test) is not None:
+        keys.append(f"{test.name}({', '.join(test.columns)})")
+    known = ", ".join(f"{name} {type_name(dtype)}" for name, dtype in node.table.columns)
+    how = "" if node.how == "inner" else f"{node.how} "
+    return f"{how}in table {node.table.name} ({known}) on {' and '.join(keys) or 'nothing'}"
 
 
 def _near(window: Pairing, left: str, right: str, dtype: pl.DataType) -> str:

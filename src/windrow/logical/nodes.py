@@ -3,7 +3,9 @@
 from windrow.logical.asked import columns_asked, columns_read
 from windrow.logical.join import EARLIER, FIRST, HOWS, LATER, LEFT, RIGHT, UNMATCHED, How, Join
 from windrow.logical.kinds import OnRows, SameRows
+from windrow.logical.lookup import LOOKUPS, Lookup, Lookups
 from windrow.logical.node import Node, before, progressing
+from windrow.logical.pairs import PairAggregate, both_times
 from windrow.logical.rows import Apply, Distinct, Filter, Ordered, Project, Split, Union
 from windrow.logical.source import Progress, Scan, Statistics
 from windrow.logical.windowed import (
@@ -26,6 +28,7 @@ __all__ = [
     "HOWS",
     "LATER",
     "LEFT",
+    "LOOKUPS",
     "OF_ROWS",
     "PROGRESSING",
     "RIGHT",
@@ -36,9 +39,12 @@ __all__ = [
     "Filter",
     "How",
     "Join",
+    "Lookup",
+    "Lookups",
     "Node",
     "OnRows",
     "Ordered",
+    "PairAggregate",
     "Progress",
     "Project",
     "SameRows",
@@ -53,6 +59,7 @@ __all__ = [
     "WindowAggregate",
     "aggregate_type",
     "before",
+    "both_times",
     "columns_asked",
     "columns_read",
     "progressing",

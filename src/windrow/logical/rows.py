@@ -159,6 +159,10 @@ class Apply(OnRows):
         return {self.column: Time(0, self.column)} if not kept and self.moves else kept
 
     @property
+    def pair_times(self) -> dict[str, str]:
+        return {c: of for c, of in self.input.pair_times.items() if c != self.column}
+
+    @property
     def moves(self) -> bool:
         """Whether rows progress on what the function gives."""
         function = self.function

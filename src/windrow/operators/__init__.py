@@ -1,5 +1,6 @@
 """Operators: the only place where algorithms live. One file each; all share the interface of ``operator.py``."""
 
+from windrow.operators.joins.lookup import Lookup
 from windrow.operators.joins.opib_join import OpibJoin
 from windrow.operators.joins.opob_join import OpobJoin
 from windrow.operators.joins.window_join import WindowJoin
@@ -68,6 +69,7 @@ __all__ = [
     "Judge",
     "LastInstant",
     "Lift",
+    "Lookup",
     "Meld",
     "Merge",
     "Operator",

@@ -20,6 +20,8 @@ from windrow.planner.choice import NOTHING, Given, chosen
 from windrow.planner.choose import Choice
 from windrow.planner.in_order import IOP, check_in_order, check_join_in_order, cost_of_order, merged
 from windrow.planner.joins import join_arms, join_stage
+from windrow.planner.lookups import looking_up
+from windrow.planner.pairs import pair_stage
 from windrow.planner.partition import ByKeys
 from windrow.planner.plan import MELD, Arm, Meeting, Pipeline, Plan, Read, Stage, Step
 from windrow.planner.prepare import numbered, prepared, wall_clock, without_row
@@ -52,12 +54,13 @@ def plan(node: logical.Node, given: Given = NOTHING) -> Plan:
 class Wanted(NamedTuple):
     """How a consumer wants rows to progress: on which attribute of the stream (None: the first), or by row numbers.
 
-    ``needs``: columns of the source that must not be NULL.
+    ``needs``: columns of the source that must not be NULL. ``joint``: promises about both times of a join are wanted.
     """
 
     of: str | None = None
     by_rows: bool = False
     needs: tuple[str, ...] = ()
+    joint: bool = False
 
 
 def wanted_on(node: logical.Node, column: str | None) -> Wanted:
@@ -91,6 +94,8 @@ class _Build:
             case logical.Apply():
                 before = replaced(wanted) if node.moves and not wanted.by_rows else wanted
                 return [p.then(*application(node, wanted.by_rows)) for p in self.pipelines(node.input, before)]
+            case logical.Lookup():
+                return [p.then(looking_up(node)) for p in self.pipelines(node.input, wanted)]
             case logical.Split():
                 # Its branches progress on nothing else, whatever they call it.
                 before = wanted if wanted.by_rows else wanted_on(node.input, node.input.progress)
@@ -113,7 +118,8 @@ class _Build:
 
     def _results(self, node: logical.Node, wanted: Wanted) -> list[Pipeline]:
         """The results of a stage; a node that is used twice is one stage."""
-        wanted = Wanted(wanted.of or next((time.of for time in node.times.values()), None))
+        joint = wanted.joint and isinstance(node, (logical.Join, logical.PairAggregate))
+        wanted = Wanted(wanted.of or next((time.of for time in node.times.values()), None), joint=joint)
         key = id(node), wanted, self.in_order
         stage = self.stages.get(key)
         if stage is None:
@@ -132,6 +138,9 @@ class _Build:
                 return ordered_stage(next(self.numbers), node, before, cost_of_order(node.input, before, self.given))
             case logical.WindowAggregate():
                 return self._aggregation(node)
+            case logical.PairAggregate():
+                before = self.pipelines(node.input, Wanted(wanted.of, joint=True))
+                return pair_stage(next(self.numbers), node, before, wanted.of, wanted.joint)
             case logical.Top():
                 before = about_everyone(node.input, self.pipelines(node.input, wanted))
                 return top_stage(next(self.numbers), node, before)
@@ -150,7 +159,7 @@ class _Build:
         sides = [about_everyone(each, side) for each, side in zip(node.inputs, sides, strict=True)]
         costs = [cost_of_order(n, side, self.given) for n, side in zip(node.inputs, sides, strict=True)]
         arms = join_arms(node, sides, costs if in_order else None)
-        return join_stage(next(self.numbers), node, arms, wanted.of, in_order)
+        return join_stage(next(self.numbers), node, arms, wanted.of, wanted.joint, in_order)
 
     def _read(self, scan: logical.Scan, wanted: Wanted) -> Read:
         """A source that is wanted twice, with the same progress, is read once."""

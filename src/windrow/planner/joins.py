@@ -100,9 +100,16 @@ def _key_type(node: Join, pair: tuple[exp.Expr, exp.Expr]) -> pl.DataType:
     return common_type(a, dtype_of(a, node.left.schema), b, dtype_of(b, node.right.schema))
 
 
-def join_stage(number: int, node: Join, arms: tuple[Arm, ...], on: str | None, in_order: bool = False) -> Stage:
-    """``on``: which time of a result its consumer wants to progress on; the later one if it does not say."""
+def join_stage(
+    number: int, node: Join, arms: tuple[Arm, ...], on: str | None, joint: bool = False, in_order: bool = False
+) -> Stage:
+    """``on``: which time of a result its consumer wants to progress on; the later one if it does not say. ``joint``: it
+    wants promises about both times, too; a join that holds results back has none.
+    """
     time = cast("On", (on or LATER).removeprefix("@"))
+    name = _physical(node, time, in_order)
+    ordered, kept = PHYSICAL[name]
+    joint = joint and ordered is None
     types = [{name: node.pairs[name] for name, from_side, _ in node.columns if from_side == side} for side in SIDES]
     join = partial(
         WindowJoin,
@@ -114,11 +121,10 @@ def join_stage(number: int, node: Join, arms: tuple[Arm, ...], on: str | None, i
         where=translate(node.where, node.pairs) if node.where is not None else None,
         test=node.test,
         late=node.late,
+        joint=joint,
     )
-    name = _physical(node, time, in_order)
-    ordered, kept = PHYSICAL[name]
     make = join if ordered is None else partial(_ordered, ordered, join)
-    says = f"{join_text(node).split(': ')[0]}; {kept}; progress on the {time} time"
+    says = f"{join_text(node).split(': ')[0]}; {kept}; progress on the {time} time{', and on both' if joint else ''}"
     bound = pl.Int64() if node.by_rows else node.left.schema[node.left.progress or ""]
     late = tuple(late_schema(dict(node.pairs), bound).items())
     algorithm = f"{'iop, ' if in_order else ''}{name}-join"

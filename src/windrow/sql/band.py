@@ -58,6 +58,24 @@ def as_condition(distance: Distance, dtype: pl.DataType) -> exp.Expr:
 
 
 @dataclass(frozen=True)
+class Sum:
+    """Times that are added and taken away, and lengths with their signs."""
+
+    added: tuple[str, ...] = ()
+    taken: tuple[str, ...] = ()
+    lengths: tuple[tuple[int, exp.Expr], ...] = ()
+
+    def minus(self, other: Sum) -> Sum:
+        """The difference; a time that is in both is in none."""
+        added, taken = [*self.added, *other.taken], [*self.taken, *other.added]
+        for name in [name for name in added if name in taken]:
+            added.remove(name)
+            taken.remove(name)
+        less = tuple((-sign, tree) for sign, tree in other.lengths)
+        return Sum(tuple(added), tuple(taken), self.lengths + less)
+
+
+@dataclass(frozen=True)
 class Bands:
     """Reads conditions on the distance of two times. ``times``: the columns that progress, and their types."""
 
@@ -77,43 +95,46 @@ class Bands:
     def _compared(self, op: type[exp.Expr], a: exp.Expr, b: exp.Expr) -> list[Distance]:
         if op in FLIPPED:
             return self._compared(FLIPPED[op], b, a)
-        first, second = self._shifted(a), self._shifted(b)
-        if first is None or second is None or not self._comparable(first[0], second[0]):
+        first, second = self._sum(a), self._sum(b)
+        if first is None or second is None:
             return []
-        (x, ahead), (y, behind) = first, second  # x + ahead <= y + behind
-        found = [Distance(y, x, behind - ahead - (op is exp.LT))]
-        return [*found, Distance(x, y, ahead - behind)] if op is exp.EQ else found
+        less = first.minus(second)  # compared with 0
+        if len(less.added) != 1 or len(less.taken) != 1 or not self.comparable(less.added[0], less.taken[0]):
+            return []
+        later, earlier, ahead = less.added[0], less.taken[0], self._length(less, less.added[0])
+        found = [Distance(earlier, later, -ahead - (op is exp.LT))]
+        return [*found, Distance(later, earlier, ahead)] if op is exp.EQ else found
 
-    def _comparable(self, a: str, b: str) -> bool:
+    def comparable(self, a: str, b: str) -> bool:
+        """Whether two times are of one type."""
         of_a, of_b = self.times[a], self.times[b]
         return a != b and (of_a == of_b or (of_a.is_integer() and of_b.is_integer()))
 
-    def _shifted(self, tree: exp.Expr) -> tuple[str, int] | None:
-        """A time plus or minus a constant: its column, and the constant."""
+    def _sum(self, tree: exp.Expr) -> Sum | None:
+        """An expression as times and lengths that are added or taken away, if it is nothing else."""
         tree = tree.unnest()
         if isinstance(tree, exp.Column) and tree.name in self.times:
-            return tree.name, 0
+            return Sum(added=(tree.name,))
+        interval = isinstance(tree, exp.Interval) and isinstance(tree.this, exp.Literal)
+        if interval or (isinstance(tree, exp.Literal) and tree.is_int):
+            return Sum(lengths=((1, tree),))
+        if isinstance(tree, exp.Neg):
+            inner = self._sum(tree.this)
+            return None if inner is None else Sum().minus(inner)
         if not isinstance(tree, (exp.Add, exp.Sub)):
             return None
-        inner, by = self._shifted(tree.this), tree.expression
-        if inner is None and isinstance(tree, exp.Add):
-            inner, by = self._shifted(tree.expression), tree.this
-        constant = None if inner is None else self._constant(by, self.times[inner[0]])
-        if inner is None or constant is None:
+        left, right = self._sum(tree.this), self._sum(tree.expression)
+        if left is None or right is None:
             return None
-        return inner[0], inner[1] + (constant if isinstance(tree, exp.Add) else -constant)
+        return left.minus(right) if isinstance(tree, exp.Sub) else left.minus(Sum().minus(right))
 
-    def _constant(self, tree: exp.Expr, dtype: pl.DataType) -> int | None:
-        tree = tree.unnest()
-        if isinstance(tree, exp.Neg):
-            inner = self._constant(tree.this, dtype)
-            return None if inner is None else -inner
-        if isinstance(tree, exp.Interval) and isinstance(tree.this, exp.Literal):
-            given = f"{tree.this.name} {tree.text('unit')}".strip()
-        elif isinstance(tree, exp.Literal) and tree.is_int and dtype.is_integer():
-            given = tree.name
-        else:
-            return None
+    def _length(self, of: Sum, time: str) -> int:
+        return sum(sign * self._constant(tree, self.times[time]) for sign, tree in of.lengths)
+
+    def _constant(self, tree: exp.Expr, dtype: pl.DataType) -> int:
+        interval = isinstance(tree, exp.Interval)
+        unit = tree.text("unit") if interval else "days" if dtype == pl.Date else ""
+        given = f"{tree.this.name if interval else tree.name} {unit}".strip()
         sign, given = (-1, given[1:]) if given.startswith("-") else (1, given)
         try:
             return sign * length(given, dtype, "the band of the join", zero=True)

@@ -13,6 +13,7 @@ from windrow.logical.checked import (
     filtered,
     on_value,
     ordered,
+    paired,
     ranked,
 )
 from windrow.logical.expressions import dtype_of, fail, visible
@@ -22,6 +23,7 @@ from windrow.logical.nodes import (
     Project,
     Shape,
     WindowAggregate,
+    both_times,
     window_time,
 )
 from windrow.logical.reading import written
@@ -53,6 +55,7 @@ class Grouped:
     input: Node
     aliases: dict[str, exp.Expr] = field(default_factory=dict)  # what HAVING may name
     instant: str | None = None  # the progressing attribute, where the groups are by it
+    both: tuple[str, str] | None = None  # the keys that are the times of a join, where the groups are by both
 
     def __post_init__(self) -> None:
         self.calls = Calls(self.terms)
@@ -77,20 +80,16 @@ class Grouped:
         condition = None if having is None else self._over_results(having.this)
         order = self._order()
         wanted = hints(self.select, text)
-        wanted.check(window, text)
+        wanted.check(None if self.both else window, text)
         if self._by_all:
             self.calls.found["@rows"] = AggregateCall("@rows", "count")
-        node: Node = aggregated(
-            self.input,
-            window,
-            tuple(self.keys.items()),
-            tuple(self.calls.found.values()),
-            wanted.using,
-            text,
-            settings,
-            tuple(p.name for p in parts),
-            wanted.memory,
-        )
+        keys, calls = tuple(self.keys.items()), tuple(self.calls.found.values())
+        node: Node
+        if self.both is not None:
+            node = paired(self.input, self.both, keys, calls, text)
+        else:
+            named = tuple(p.name for p in parts)
+            node = aggregated(self.input, window, keys, calls, wanted.using, text, settings, named, wanted.memory)
         if condition is not None:
             node = filtered(node, self.terms.resolved(condition, node), text)
         apart = self.select.args.get("distinct") is not None and not self._by_all
@@ -158,8 +157,8 @@ class Grouped:
         text = self.terms.text
         aliases = {i.alias: i.this for i in self.items if isinstance(i, exp.Alias)}
         group = self.select.args.get("group")
-        keys: dict[str, exp.Expr] = {}
         by = self._selected() if self._by_all else group.expressions if group is not None else ()
+        found: list[tuple[exp.Expr, str, exp.Expr]] = []
         for given in by:
             tree = given.unnest()
             name = tree.name if isinstance(tree, exp.Column) else ""
@@ -173,10 +172,15 @@ class Grouped:
             resolved = self.terms.resolved(tree, self.input)
             dtype_of(resolved, self.input.schema, self.terms.text)
             same = next((a for a, t in aliases.items() if t == resolved), None)
-            if self.clause is None and (instant := self._instant(tree, resolved)) is not None:
+            found.append((tree, same or (resolved.name if isinstance(resolved, exp.Column) else name), resolved))
+        apart = self.clause is None and not both_times(self.input, {str(i): r for i, (_, _, r) in enumerate(found)})
+        keys: dict[str, exp.Expr] = {}
+        for tree, name, resolved in found:
+            if apart and (instant := self._instant(tree, resolved)) is not None:
                 self.instant = instant
-                continue
-            keys[same or (resolved.name if isinstance(resolved, exp.Column) else name) or f"key{len(keys)}"] = resolved
+            else:
+                keys[name or f"key{len(keys)}"] = resolved
+        self.both = both_times(self.input, keys) if self.clause is None and not apart else None
         return keys
 
     def _instant(self, tree: exp.Expr, resolved: exp.Expr) -> str | None:
@@ -230,7 +234,7 @@ class Grouped:
             return node
 
         tree = tree.copy().transform(replaced)
-        allowed = {*self.keys, *BOUNDS, *self.calls.names}
+        allowed = {*self.keys, *(BOUNDS if self.both is None else ()), *self.calls.names}
         if self.clause is not None and (self.clause.args.get("late") or self.select.args.get(EMIT)):
             allowed |= {VERSION, STATUS}
         for column in tree.find_all(exp.Column):

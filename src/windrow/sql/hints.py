@@ -26,9 +26,12 @@ class Hints:
     memory: int | None = None
     places: tuple[tuple[str, int, int], ...] = ()
 
-    def check(self, window: Shape, text: str) -> None:
-        """Refuse, underlined, a hint that has no effect on this window."""
-        if (found := refusal(window, self.using, self.memory)) is not None:
+    def check(self, window: Shape | None, text: str) -> None:
+        """Refuse, underlined, a hint that has no effect on this window; none has one without a window."""
+        if window is None and self.places:
+            name, start, end = self.places[0]
+            raise QueryError(f"{name.upper()} has no effect on groups by both times\n{underline(text, start, end)}")
+        if window is not None and (found := refusal(window, self.using, self.memory)) is not None:
             start, end = next((s, e) for name, s, e in self.places if name == found[0])
             raise QueryError(f"{found[1]}\n{underline(text, start, end)}")
 

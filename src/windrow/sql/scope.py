@@ -117,7 +117,8 @@ class Scope:
             if isinstance(found, exp.Column):
                 given.replace(found.this)
             else:
-                raise fail(given, f"windows need one column, and {given.name} is one of several: name it", self.text)
+                meant = f"{given.name} is {found.sql('spark').replace('`', '')} here"
+                raise fail(given, f"{meant}: select it in a query in FROM, with the window after that", self.text)
 
     def column(self, column: exp.Column, view: View) -> exp.Expr:
         """Give a column the name it has among all columns; a column that is in no table is left as it is."""

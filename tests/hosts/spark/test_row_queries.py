@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import windrow as wr
+from windrow.errors import DataError
 from windrow.sinks.parquet import read_committed
 from windrow.testing import compare, oracle
 from windrow.testing.disturbed import disturbed
@@ -133,3 +134,35 @@ def test_row_queries_as_a_batch_give_what_they_mean_and_orders_hold(spark, tmp_p
                 "queries.<locals>.<lambda> failed: ZeroDivisionError: division by zero"
             }
             assert {row["len"] for row in bad} == {-1}
+
+
+@pytest.mark.spark
+def test_a_stream_joined_with_a_spark_dataframe_streaming_and_batch(spark, tmp_path):
+    """The table is collected once, as Spark gives it: types, NULL keys, and rows that the limit allows."""
+    put(tmp_path, range(FILES))
+    rows = [(ip, f"host {ip}", pl.Series([ip]).cast(pl.Date).item()) for ip in (*range(0, 9, 2), 4)] + [
+        (None, "none", None)
+    ]
+    data = spark.createDataFrame(rows, "ip BIGINT, name STRING, since DATE").repartition(3)
+
+    def query(source, table):
+        named = source.join(wr.table(table, name="hosts"), on="ip", how="left", where="len > 3")
+        return named.window("60 seconds").group_by("name", "since").agg(n=wr.count(), s=wr.sum("len"))
+
+    whole = pl.DataFrame(rows, schema={"ip": pl.Int64, "name": pl.String, "since": pl.Date}, orient="row")
+    expected = oracle(query(united(lambda link: pl.concat(frame(link, n) for n in range(FILES))), whole))
+    batch = query(united(lambda link: spark.read.parquet(str(tmp_path / link))), data)
+    compare(batch.collect(), expected, "batch")
+    with pytest.raises(DataError, match="more than 20 bytes, too many to send to every worker"):
+        united(lambda link: spark.read.parquet(str(tmp_path / link))).join(
+            wr.table(data, name="hosts", limit=20), on="ip"
+        ).to_spark()
+    schema = spark.read.parquet(str(tmp_path / "a")).schema
+    source = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+    out = query(united(lambda link: source.parquet(str(tmp_path / link))), data).to_spark()
+    writer = out.writeStream.format("parquet").option("path", str(tmp_path / "out"))
+    writer.option("checkpointLocation", str(tmp_path / "state")).trigger(availableNow=True).start().awaitTermination()
+    found = pl.read_parquet(tmp_path / "out" / "*.parquet")
+    closed = expected.filter(pl.col("window_end") <= found["window_end"].max())
+    assert found.height > 20
+    compare(found, closed, "stream")

@@ -25,6 +25,7 @@ class Kind(IntEnum):
     LATE = 6  # late rows that were set aside, as a blob
     BAD = 7  # bad rows that a shard found, as a blob
     COUNT = 8  # a count; ``port`` is the number of the counter
+    BOXES = 9  # joint promises of a part of a stream, as a blob
 
 
 class Row(NamedTuple):

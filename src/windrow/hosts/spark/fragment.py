@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -16,7 +17,7 @@ from windrow.hosts.spark.outbox import Outbox, Outboxes, Sender
 from windrow.operators import Audit
 from windrow.operators.progress.meld import group_of
 from windrow.planner import Meeting, Step, add_stage, add_steps
-from windrow.progress import START, Punctuation
+from windrow.progress import START, Box, Punctuation, grown
 from windrow.progress import ended as ends_at
 
 
@@ -159,6 +160,7 @@ class _Batch:
     evidence: dict[At, list[Row]] = field(default_factory=dict)
     promised: dict[tuple[At, bytes | None], int] = field(default_factory=dict)
     reached: dict[At, int] = field(default_factory=dict)
+    boxes: dict[At, tuple[Box, ...]] = field(default_factory=dict)
     _mine: frozenset[int] | None = None
 
     def mine(self, fragment: Fragment) -> frozenset[int]:
@@ -176,6 +178,10 @@ class _Batch:
             case Kind.PROMISE:
                 about = at, row.blob
                 self.promised[about] = max(self.promised.get(about, START), row.value)
+            case Kind.BOXES:
+                assert row.blob is not None
+                given = tuple((a, b) for a, b in json.loads(row.blob))
+                self.boxes[at] = grown(self.boxes.get(at, ()), given)
             case Kind.REACHED:
                 self.reached[at] = max(self.reached.get(at, START), row.value)
 
@@ -192,7 +198,9 @@ class _Batch:
     def promises(self) -> Iterator[tuple[At, Punctuation]]:
         for (at, group), value in sorted(self.promised.items(), key=lambda p: (p[0][0], p[0][1] or b"")):
             if value > START:
-                yield at, Punctuation(value, None if group is None else group_of(group.decode()))
+                about = None if group is None else group_of(group.decode())
+                boxes = self.boxes.get(at, ()) if about is None else ()
+                yield at, Punctuation(value, about, boxes=boxes)
 
     def ends(self, wired: Wiring) -> Iterator[tuple[At, Punctuation]]:
         """The end of a finite input."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -14,7 +15,7 @@ from windrow.hosts.spark.exchange import OUT, Kind, Row, encode
 from windrow.operators.operator import Side
 from windrow.operators.progress.meld import group_text
 from windrow.planner import ByKeys, Partition
-from windrow.progress import END, START, Punctuation
+from windrow.progress import END, START, Box, Punctuation, grown
 from windrow.spec.names import REASON
 
 
@@ -49,6 +50,7 @@ class Outbox:
     promised: int = START
     ended: bool = False
     reached: int = START  # of a stream that has ended: how far it came
+    boxes: tuple[Box, ...] = ()
     _groups: dict[Hashable, int] = field(default_factory=dict, init=False)
 
     def note(self, promise: Punctuation) -> None:
@@ -60,6 +62,7 @@ class Outbox:
             self.reached = max(self.reached, START if promise.reached is None else promise.reached)
         else:
             self.promised = max(self.promised, promise.value)
+            self.boxes = grown(self.boxes, promise.boxes)
 
     def data(self, frame: pl.DataFrame, sender: Sender) -> Iterator[Row]:
         """Rows, sent immediately."""
@@ -87,10 +90,12 @@ class Outbox:
         """A promise for every shard, even if it is not a new one, so that each shard takes part in each micro-batch."""
         groups = {group: self.route.about(group) for group in self._groups}
         about = sum(len(shards) for shards in groups.values())
-        sent = ((self.promised > START) + self.ended) * len(self.route.shards) + about
+        sent = ((self.promised > START) + bool(self.boxes) + self.ended) * len(self.route.shards) + about
         sender.counts[Counter.PROMISES_SENT] += sent
         for shard in self.route.shards:
             yield self._row(sender, shard, Kind.PROMISE, self.promised)
+            if self.boxes:
+                yield self._row(sender, shard, Kind.BOXES, len(self.boxes), json.dumps(self.boxes).encode())
             if self.ended:
                 yield self._row(sender, shard, Kind.PROMISE, END)
             if self.reached > START:

@@ -43,6 +43,11 @@ class Run:
         """From rows that are sorted, and all here."""
         return cls(frame, matched, np.zeros(frame.height, np.bool_))
 
+    @property
+    def marked(self) -> bool:
+        """Whether anything is known of any row but that it is there."""
+        return bool(self.matched.any() or self.gone.any())
+
     def here(self, limit: int) -> Bools:
         """Which rows have not left, where those below ``limit`` have."""
         return np.asarray((self.times >= limit) & ~self.gone)
@@ -195,7 +200,7 @@ class JoinSide:
         found: State = {}
         for number, run in self.runs.items():
             found[str(number)] = run.frame
-            if run.matched.any() or run.gone.any():
+            if run.marked:
                 found[f"{number}.{MARKS}"] = _marks(run)
         return found
 
@@ -204,11 +209,14 @@ class JoinSide:
             run = self.runs[number]
             if not run.here(self.limit).all():  # it is written anyway
                 self.runs[number] = self._compacted(run)
-        now = self.snapshot()
-        dirty = {f"{n}" for n in self._dirty} | {f"{n}.{MARKS}" for n in self._dirty | self._marked}
-        found: Changes = {name: now[name] for name in sorted(dirty) if name in now}
-        found |= dict.fromkeys(self._stored - set(now))
-        self._stored = set(now)
+        found: Changes = {}
+        for number in sorted((self._dirty | self._marked) & set(self.runs)):
+            run = self.runs[number]
+            found |= {str(number): run.frame} if number in self._dirty else {}
+            found |= {f"{number}.{MARKS}": _marks(run)} if run.marked else {}
+        now = {name for number, run in self.runs.items() for name in _names(number, run)}
+        found |= dict.fromkeys(sorted(self._stored - now))
+        self._stored = now
         self._dirty.clear()
         self._marked.clear()
         return found
@@ -232,6 +240,11 @@ class JoinSide:
 
     def state_bytes(self) -> int:
         return sum(run.state_bytes() for run in self.runs.values())
+
+
+def _names(number: int, run: Run) -> list[str]:
+    """The chunks of a run."""
+    return [str(number), *([f"{number}.{MARKS}"] if run.marked else [])]
 
 
 def _marks(run: Run) -> Batch:

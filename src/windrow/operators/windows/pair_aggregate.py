@@ -11,6 +11,7 @@ from windrow.aggregates import ROWS, Partials
 from windrow.aggregates.user import locating
 from windrow.operators.operator import Item, Side, Wait
 from windrow.operators.state.chunks import Chunks
+from windrow.operators.state.late import LATE_ROWS
 from windrow.progress import END, START, Box, Punctuation, grown
 from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.names import CHUNK, PROGRESS
@@ -78,7 +79,7 @@ class PairAggregate:
         items: list[Item] = []
         if late.any():
             gone = timed.filter(late)
-            items.append(Side("late", int(gone[ROWS].sum()), gone.select(*self.keys, pl.col(ROWS))))
+            items.append(Side("late", int(gone[ROWS].sum()), gone.select(*self.keys, pl.col(ROWS).alias(LATE_ROWS))))
             timed = timed.filter(~late)
         if timed.height:
             timed = timed.with_columns((pl.coalesce(LEFT, RIGHT) // self.width).alias(CHUNK))
@@ -99,9 +100,11 @@ class PairAggregate:
         if new == self.boxes:
             return []
         before, self.boxes = self.boxes, new
-        return [*self._released(before), *self._news(before)]
+        return [*self._released(before), *self._news(before, promise)]
 
-    def _news(self, before: tuple[Box, ...]) -> list[Item]:
+    def _news(self, before: tuple[Box, ...], promise: Punctuation) -> list[Item]:
+        if promise.value == END:
+            return [Punctuation(END, reached=promise.reached)]
         value = self._promised(self.boxes)
         if value == START or not (self.joint or value > self._promised(before)):
             return []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from windrow.aggregates import Partials
 from windrow.aggregates.user import locating
+from windrow.errors import ResultError
 from windrow.operators.operator import Item, OnlyNews, Stateless
 from windrow.operators.progress.retime import transformed
 from windrow.progress import END, START, Box, Punctuation
@@ -32,9 +33,15 @@ class Truncated:
         """What a promise about the time says about the function of it."""
         if value in (START, END):
             return value
-        at = physical(self.expression.alias("t"), self.becomes)
-        found = transformed(Punctuation(value), self.of, self.dtype, lambda given: given.select(at).item())
+        found = transformed(Punctuation(value), self.of, self.dtype, self._value)
         return START if found is None else found.value
+
+    def _value(self, at: Batch) -> int | None:
+        try:
+            value: int | None = at.select(physical(self.expression, self.becomes)).item()
+        except ResultError:  # a promise is not a row: where the expression has no value it promises nothing
+            return None
+        return value
 
 
 # What a promise about one of the times of a pair says of both; the third box is the one that is about both.
@@ -69,6 +76,7 @@ class Pairs(OnlyNews, Stateless):
         super().__init__()
         self.keys = tuple(keys)
         self.aggregates = aggregates
+        self.on = on
         self.boxes = BOXES[on]
         self.times = times
 
@@ -81,9 +89,17 @@ class Pairs(OnlyNews, Stateless):
         if promise.group is not None or promise.value == START:
             return []
         if promise.value == END:
-            return self.news(promise)
+            return self.news(replace(promise, reached=self._reached(promise.reached)))
         boxes = promise.boxes or self.boxes(promise.value)
         return self.news(Punctuation(promise.value, boxes=tuple(self._truncated(box) for box in boxes)))
+
+    def _reached(self, value: int | None) -> int | None:
+        """How far the stream came, in terms of the groups."""
+        of = self.times[self.on == "right"]
+        if value is None or of is None:
+            return value
+        found = of.promise(value)
+        return found if found > START else None
 
     def _truncated(self, box: Box) -> Box:
         left, right = (value if of is None else of.promise(value) for of, value in zip(self.times, box, strict=True))

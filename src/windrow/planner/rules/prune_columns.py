@@ -5,18 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from windrow.logical.node import Node
-from windrow.logical.nodes import Join, columns_asked
+from windrow.logical.nodes import Join, Lookup, columns_asked
 from windrow.planner.rules.transform import transform
 
 
 def prune_columns(node: Node) -> Node:
-    """Columns that are not used are removed from every join."""
+    """Columns that are not used are removed from every join, with streams and with tables."""
     asked = columns_asked(node, set(node.schema))
 
     def pruned(before: Node, now: Node) -> Node:
-        if not isinstance(now, Join):
+        if not isinstance(now, (Join, Lookup)):
             return now
         used = asked[id(before)] | now.tested
+        if isinstance(now, Lookup):  # what its rows progress by stays
+            used |= {*now.times, *now.arrival, *now.promised_by}
         kept = tuple(column for column in now.columns if column[0] in used)
         return now if kept == now.columns else replace(now, columns=kept)
 

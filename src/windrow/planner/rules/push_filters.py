@@ -11,7 +11,7 @@ from sqlglot import exp
 from windrow.logical.expressions import dtype_of
 from windrow.logical.join import TIMED
 from windrow.logical.node import Node, columns_in
-from windrow.logical.nodes import Filter, Join, Side
+from windrow.logical.nodes import Filter, Join, Lookup, Side
 from windrow.planner.rules.transform import transform
 
 # What cannot fail whatever the values are: a row without a partner must not stop a query.
@@ -44,6 +44,8 @@ def push_filters(node: Node) -> Node:
 
 
 def _pushed(_before: Node, node: Node) -> Node:
+    if isinstance(node, Filter) and isinstance(node.input, Lookup) and node.input.test is None:
+        return _before_lookup(node.predicate, node.input)
     if not isinstance(node, Filter) or not isinstance(node.input, Join):
         return node
     join, rest = node.input, list[exp.Expr]()
@@ -61,13 +63,22 @@ def _pushed(_before: Node, node: Node) -> Node:
     return _filtered(join.rebuild(*inputs), rest)
 
 
+def _before_lookup(predicate: exp.Expr, lookup: Lookup) -> Node:
+    """Conditions on the stream are tested before its rows are looked up, and may go on to a join below."""
+    found = [(condition, _side(condition, lookup)) for condition in _conjuncts(predicate)]
+    before = [_renamed(condition, side[1]) for condition, side in found if side is not None and side[0] == 0]
+    rest = [condition for condition, side in found if side is None or side[0] != 0]
+    given = _filtered(lookup.input, before)
+    return _filtered(lookup.rebuild(_pushed(given, given)), rest)
+
+
 def _conjuncts(tree: exp.Expr) -> list[exp.Expr]:
     while isinstance(tree, exp.Paren):
         tree = tree.this
     return [*_conjuncts(tree.left), *_conjuncts(tree.right)] if isinstance(tree, exp.And) else [tree]
 
 
-def _side(condition: exp.Expr, join: Join) -> tuple[Side, Mapping[str, str]] | None:
+def _side(condition: exp.Expr, join: Join | Lookup) -> tuple[Side, Mapping[str, str]] | None:
     """The side whose columns are the only ones that a condition names, and what they are called there."""
     if not all(isinstance(part, SAFE) and _alike(part, join) for part in condition.walk()):
         return None
@@ -77,7 +88,7 @@ def _side(condition: exp.Expr, join: Join) -> tuple[Side, Mapping[str, str]] | N
     return (sides.pop(), {name: column for name, (_, column) in named.items()}) if len(sides) == 1 else None
 
 
-def _alike(part: exp.Expr, join: Join) -> bool:
+def _alike(part: exp.Expr, join: Join | Lookup) -> bool:
     """Whether what is compared has one type, or is numbers: casting a text to a number can fail."""
     if not isinstance(part, COMPARED):
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
+from sqlglot import exp
 
 from windrow.errors import ResultError
 from windrow.logical.nodes import (
@@ -15,6 +16,7 @@ from windrow.logical.nodes import (
     Filter,
     Join,
     Node,
+    PairAggregate,
     Project,
     Scan,
     Split,
@@ -48,6 +50,8 @@ def end_of(node: Node, given: Given, of: str | None = None) -> int | None:
             return _end_of_pairs(node, given, of)
         case WindowAggregate():
             return _end_of_results(node, given)
+        case PairAggregate():
+            return _end_of_groups(node, given, of)
         case Split():
             end = end_of(node.input, given, _first(node.input))
             return _furthest(_along(branch, end, given.by_rows) for branch in (node.yes, node.no))
@@ -120,11 +124,22 @@ def _moved(node: Node, end: int | None, by_rows: bool) -> int | None:
     return end
 
 
+def _end_of_groups(node: PairAggregate, given: Given, of: str | None) -> int | None:
+    """Where the pairs end, as the groups have it."""
+    of = of or _first(node)
+    end, key = end_of(node.input, given, of), node.right if of == RIGHT else node.left
+    return None if end is None else _value(dict(node.keys)[key], node.input, {node.column(key): end})
+
+
 def _retimed(node: Project, row: dict[str, Any]) -> int | None:
-    """None where the expression has no value: such an end says nothing."""
     assert node.retimes is not None
+    return _value(node.retimes, node.input, row)
+
+
+def _value(tree: exp.Expr, node: Node, row: dict[str, Any]) -> int | None:
+    """None where the expression has no value: such an end says nothing."""
     try:
-        found: int | None = evaluate(node.retimes, node.input.schema).of(row)
+        found: int | None = evaluate(tree, node.schema).of(row)
     except ResultError:
         return None
     return None if found is None or abs(found) >= FARTHEST else found

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from windrow.spec.functions import Function
 from windrow.testing.oracle.values import Row, Schema, frame_of, in_python, values_of
+
+if TYPE_CHECKING:
+    from windrow.spec.functions import Function
 
 
 def called(function: Function, schema: Schema, row: Row) -> Any:

@@ -1,79 +1,82 @@
-"""The rows of a join: every left row beside every right row, and those that find no partner."""
+"""The rows of joins: every left row beside every right row, and those that find no partner."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from windrow.logical.nodes import UNMATCHED, Join
-from windrow.testing.oracle.expressions.cells import Cell, alike
+from windrow.logical.nodes import UNMATCHED, Join, Lookup
+from windrow.testing.oracle.expressions.cells import alike
 from windrow.testing.oracle.expressions.evaluate import evaluate
 from windrow.testing.oracle.functions import called, failure
 from windrow.testing.oracle.given import Given
-from windrow.testing.oracle.values import Row, order
+from windrow.testing.oracle.values import Row, Schema, order, rows_of_frame
 from windrow.windows import Tuple
 from windrow.windows.widjoin import extents_of, matched
 
+Near = Callable[[Row, Row], bool]
+
 
 def joined_rows(node: Join, given: Given) -> Iterator[Row]:
-    """Pairs, and the rows of outer sides without a partner; of a semi or anti join the left rows that are asked for."""
+    """A join of two streams: partners are near, too."""
     inner = given.over(by_rows=True) if node.by_rows else given
     left, right = (given.rows_of(each, inner) for each in node.inputs)
-    pairs = _Pairs(node, given.bad)
+    yield from _joined(_Pairs(node, (node.left.schema, node.right.schema), _near(node), given.bad), left, right)
+
+
+def looked_up_rows(node: Lookup, given: Given) -> Iterator[Row]:
+    """A join with a table, whose rows are near every row."""
+    pairs = _Pairs(node, (node.input.schema, node.table.schema), lambda _a, _b: True, given.bad)
+    yield from _joined(pairs, given.rows_of(node.input, given), rows_of_frame(node.table.frame))
+
+
+def _near(node: Join) -> Near:
+    """By the window ids of both, where there are any; a band that does not hold 0 is as it is written."""
+    a, b = (each.arrival[-1] if node.by_rows else each.progress or "" for each in node.inputs)
+    extents = extents_of(node.window)
+    if extents is None:
+        return lambda left, right: node.window.near(left[a], right[b])
+    return lambda left, right: matched(Tuple(left[a]), Tuple(right[b]), extents)
+
+
+def _joined(pairs: _Pairs, left: list[Row], right: list[Row]) -> Iterator[Row]:
+    """Pairs, and the rows of outer sides without a partner; of a semi or anti join the left rows that are asked for."""
+    how = pairs.node.how
     met: tuple[set[int], set[int]] = set(), set()
     for i, a in enumerate(left):
         for j, b in enumerate(right):
             found = pairs.of(a, b)
             if found is None:
                 continue
-            if node.how not in ("semi", "anti"):
+            if how not in ("semi", "anti"):
                 yield found
-            elif node.how == "semi" and i not in met[0]:
+            elif how == "semi" and i not in met[0]:
                 yield pairs.alone(0, a)
             met[0].add(i)
             met[1].add(j)
-    for side in UNMATCHED[node.how]:
+    for side in UNMATCHED[how]:
         yield from (pairs.alone(side, row) for i, row in enumerate((left, right)[side]) if i not in met[side])
 
 
 class _Pairs:
     """Which rows of two sides are partners: near enough, equal in the keys, and all conditions are true."""
 
-    def __init__(self, node: Join, bad: Counter[str]) -> None:
+    def __init__(self, node: Join | Lookup, schemas: tuple[Schema, Schema], near: Near, bad: Counter[str]) -> None:
         self.node = node
+        self.near = near
         self.bad = bad
+        self.keys = [alike(evaluate(a, schemas[0]), evaluate(b, schemas[1])) for a, b in node.on]
         self.where = evaluate(node.where, node.pairs) if node.where is not None else None
-        self.extents = extents_of(node.window)
-
-    @cached_property
-    def keys(self) -> list[list[Cell]]:
-        left, right = (each.schema for each in self.node.inputs)
-        return [alike(evaluate(a, left), evaluate(b, right)) for a, b in self.node.on]
-
-    @cached_property
-    def times(self) -> list[str]:
-        """The columns that say how near rows are."""
-        node = self.node
-        return [each.arrival[-1] if node.by_rows else each.progress or "" for each in node.inputs]
 
     def of(self, left: Row, right: Row) -> Row | None:
         """The pair of two rows, if they are partners."""
-        if not self._near(left[self.times[0]], right[self.times[1]]):
-            return None
-        if not all(_equal(a.of(left), b.of(right)) for a, b in self.keys):
+        if not self.near(left, right) or not all(_equal(a.of(left), b.of(right)) for a, b in self.keys):
             return None
         found = {name: (left, right)[side][column] for name, side, column in self.node.columns}
         if self.where is not None and not self.where.of(found):
             return None
         return found if self._passes(found) else None
-
-    def _near(self, left: int, right: int) -> bool:
-        """By the window ids of both, where there are any; a band that does not hold 0 is as it is written."""
-        if self.extents is None:
-            return self.node.window.near(left, right)
-        return matched(Tuple(left), Tuple(right), self.extents)
 
     def _passes(self, pair: Row) -> bool:
         """Whether a user's condition is true; a pair for which it fails is bad, and its rows are no partners."""

@@ -15,8 +15,10 @@ from windrow.logical.nodes import (
     Distinct,
     Filter,
     Join,
+    Lookup,
     Node,
     Ordered,
+    PairAggregate,
     Project,
     Scan,
     Split,
@@ -33,9 +35,9 @@ from windrow.testing.oracle.expressions.cells import Cell
 from windrow.testing.oracle.expressions.evaluate import evaluate
 from windrow.testing.oracle.functions import called, failure
 from windrow.testing.oracle.given import Given
-from windrow.testing.oracle.joins import joined_rows
+from windrow.testing.oracle.joins import joined_rows, looked_up_rows
 from windrow.testing.oracle.values import Row, frame_of, key, order
-from windrow.testing.oracle.windows import needed, window_rows
+from windrow.testing.oracle.windows import needed, pair_rows, window_rows
 
 if TYPE_CHECKING:
     from windrow.api.stream import Stream
@@ -106,12 +108,16 @@ def _rows_of(node: Node, given: Given) -> Iterable[Row]:
             inner = given.over(node.by_rows, needed(node))
             end = end_of(node.input, inner, attribute(node))
             return window_rows(node, rows_of(node.input, inner), end, given.bad)
+        case PairAggregate():
+            return pair_rows(node, rows_of(node.input, given), given.bad)
         case Top():
             return _top(node, given)
         case Together():
             return _together(node, given)
         case Join():
             return joined_rows(node, given)
+        case Lookup():
+            return looked_up_rows(node, given)
     raise PlanError(f"{type(node).__name__} has no definition here")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from windrow.errors import ResultError
-from windrow.logical.nodes import AggregateCall, WindowAggregate
+from windrow.logical.nodes import AggregateCall, PairAggregate, WindowAggregate
 from windrow.spec.names import WINDOW_END, WINDOW_START
 from windrow.testing.oracle.clock import first_shown, shown
 from windrow.testing.oracle.expressions.arithmetic import fitting
@@ -49,7 +49,15 @@ def window_rows(node: WindowAggregate, rows: list[Row], end: int | None, bad: Co
         yield found | {call.name: _aggregate(node, call, members) for call in node.calls}
 
 
-def _aggregate(node: WindowAggregate, call: AggregateCall, members: list[Row]) -> Any:
+def pair_rows(node: PairAggregate, rows: list[Row], bad: Counter[str]) -> Iterator[Row]:
+    """A row for each group: there are no windows, as both times are keys."""
+    names = [n for n, _ in node.keys]
+    for members in grouped(list(_prepared(node, rows, bad)), names):
+        found = {n: members[0][n] for n in names}
+        yield found | {call.name: _aggregate(node, call, members) for call in node.calls}
+
+
+def _aggregate(node: WindowAggregate | PairAggregate, call: AggregateCall, members: list[Row]) -> Any:
     value = fold(call.function, None if call.argument is None else f"@{call.name}", members, call)
     dtype = node.schema[call.name]
     if call.user is not None:
@@ -63,15 +71,14 @@ def _aggregate(node: WindowAggregate, call: AggregateCall, members: list[Row]) -
     return value
 
 
-def _prepared(node: WindowAggregate, rows: list[Row], bad: Counter[str]) -> Iterator[Row]:
+def _prepared(node: WindowAggregate | PairAggregate, rows: list[Row], bad: Counter[str]) -> Iterator[Row]:
     """What of each row the windows see: where it is, its keys, and the arguments of the aggregates."""
-    schema, zone = node.input.schema, node.options.zone
+    schema = node.input.schema
     keys = {name: evaluate(tree, schema) for name, tree in node.keys}
     arguments = {c: evaluate(c.argument, schema) for c in node.calls if c.argument is not None}
     numbered = node.input.arrival
     for row in rows:
-        at = row[node.attribute] - (0 if node.by_rows else node.input.lead)
-        found = {AT: at if zone is None else shown(at, zone), NUMBER: row[numbered[-1]] if numbered else 0}
+        found = {AT: _at(node, row), NUMBER: row[numbered[-1]] if numbered else 0}
         found |= {name: cell.of(row) for name, cell in keys.items()}
         try:
             found |= {f"@{c.name}": _lifted(c, cell.of(row), cell.dtype) for c, cell in arguments.items()}
@@ -79,6 +86,15 @@ def _prepared(node: WindowAggregate, rows: list[Row], bad: Counter[str]) -> Iter
             bad[str(failure)] += 1
             continue
         yield found
+
+
+def _at(node: WindowAggregate | PairAggregate, row: Row) -> int:
+    """Where a row is. Pairs that have no time in common are where the later of their rows is."""
+    if isinstance(node, PairAggregate):
+        times = [node.input.progress] if node.input.progress else [node.column(k) for k in (node.left, node.right)]
+        return max(int(row[t]) for t in times if row[t] is not None)
+    at: int = row[node.attribute] - (0 if node.by_rows else node.input.lead)
+    return at if node.options.zone is None else shown(at, node.options.zone)
 
 
 class _LiftError(Exception):
