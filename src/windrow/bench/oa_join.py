@@ -44,7 +44,7 @@ class Cost:
 
 def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
     """Figures 7-6 and 7-7."""
-    bands, rounds = ((1, 5, 9), 3) if quick else (BANDS, 5)
+    bands, rounds = ((1, 5, 9), 2) if quick else (BANDS, 3)
     say("packets", 0.0)
     steps = generate(RATE / 8 if quick else RATE, SECONDS)
     figures: dict[str, float] = {}
