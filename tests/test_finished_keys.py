@@ -61,7 +61,7 @@ def test_rows_of_a_finished_key_without_a_partner_come_out_early(how):
     assert before == (3 if how == "left" else 0)
     snapshot = started.snapshot()
     again = run.run().restore(snapshot)
-    again.push("l", rows((5, 1, 15)))  # key 1 is still finished after a restart
+    again.push("l", rows((8, 1, 15)))  # key 1 is still finished after a restart
     assert again.results()["x"].to_list() == [15]
 
 
