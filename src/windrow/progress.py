@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 START = -(1 << 63)  # nothing promised yet
 END = (1 << 63) - 1  # the stream has ended: no tuple follows
@@ -37,6 +37,10 @@ class Punctuation:
         value = self.value if self.value in (START, END) else of(self.value)
         reached = None if self.reached is None else of(self.reached)
         return Punctuation(value, self.group, reached=reached, boxes=self.boxes)
+
+    def alone(self) -> Punctuation:
+        """The promise about the progressing attribute, without joint ones."""
+        return replace(self, boxes=()) if self.boxes else self
 
 
 def ended(promised: int, reached: int | None) -> list[Punctuation]:

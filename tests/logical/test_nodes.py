@@ -44,6 +44,9 @@ QUERIES = {
     "Ordered": lambda: stream().order_by("t", "y DESC"),
     "Join": lambda: stream("a").join(stream("b"), on="k", within=(0, 5)),
     "Lookup": lambda: stream().join(NAMES, on="k", how="left", where="x > 5"),
+    "PairAggregate": lambda: (
+        stream("a").join(stream("b"), on="k", within=(0, 5)).group_by("t", "t_right", "y").agg(m=wr.max("x"))
+    ),
     "Together": lambda: wr.together(a=counted(SHARED, "k"), b=SHARED.window(20).group_by("k").agg(s=wr.sum("x"))),
 }
 
@@ -174,7 +177,8 @@ def drawn(rng, sources, depth):
         return rng.choice(sources)
     given = drawn(rng, sources, depth - 1)
     columns = rng.sample(["k", "x", "y", "n"], 4)
-    match rng.choice(["where", "select", "apply", "split", "union", "window", "top", "distinct", "join", "order"]):
+    kinds = ["where", "select", "apply", "split", "union", "window", "top", "distinct", "join", "order", "pairs"]
+    match rng.choice(kinds):
         case "where":
             return given.where(f"{columns[0]} > {rng.randrange(3)}")
         case "select":
@@ -195,6 +199,10 @@ def drawn(rng, sources, depth):
             return given.select("t", "k", x=columns[0], y=ONE, n=ONE).distinct()
         case "order":
             return given.order_by("t", *columns)
+        case "pairs":
+            found = given.join(drawn(rng, sources, rng.randrange(depth)), on=columns[0], within=(-1, 3))
+            groups = found.group_by("t", "t_right", k=columns[1]).agg(m=wr.max(columns[2]))
+            return groups.select(t="t", k="k", x="m", y="t_right", n=ONE)
         case "join":
             found = given.join(drawn(rng, sources, rng.randrange(depth)), on=columns[0], within=(-1, 3))
             return found.select(t="t", k="k", x=f"{columns[1]}_right", y="y", n="n")

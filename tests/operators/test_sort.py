@@ -176,3 +176,9 @@ def test_an_in_order_plan_obeys_the_late_policy_of_its_window():
     for refused in (s.window(10, using="iop").late("side"), s.window(10, using="iop").emit_early(5)):
         with pytest.raises(wr.PlanError, match="using='iop'"):
             refused.agg(n=wr.count()).plan()
+
+
+def test_an_order_passes_no_joint_promise_on():
+    """It can hold rows that are in the box."""
+    [found] = Sort().on_punctuation(0, Punctuation(5, boxes=((9, 9),)))
+    assert (found.value, found.boxes) == (5, ())

@@ -12,6 +12,7 @@ from windrow.bench.join_late import JOIN_LATE
 from windrow.bench.join_limit import JOIN_LIMIT
 from windrow.bench.join_skew import JOIN_SKEW
 from windrow.bench.oa_join import OA_JOIN
+from windrow.bench.joint_punctuation import JOINT_PUNCTUATION
 from windrow.bench.panes import PANES
 from windrow.bench.slide_by_tuple import SLIDE_BY_TUPLE
 from windrow.bench.spark_join import SPARK_JOIN
@@ -41,6 +42,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         OA_JOIN,
         JOIN_SKEW,
         JOIN_LATE,
+        JOINT_PUNCTUATION,
     )
 }
 

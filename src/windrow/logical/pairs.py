@@ -73,12 +73,14 @@ def _anonymous(tree: exp.Expr) -> exp.Expr:
 def both_times(node: Node, keys: Mapping[str, exp.Expr]) -> tuple[str, str] | None:
     """Of the keys of groups, those that are the left and the right time of the pairs of a join; None if not both are.
 
-    What is between the join and the groups must let joint promises pass: conditions, expressions and functions do.
+    What is between the join and the groups must let joint promises pass: conditions, expressions and functions do. A
+    join that puts its results in order makes none.
     """
     origin = node
     while isinstance(origin, (Filter, Project, Apply)) and getattr(origin, "on", None) is None:
         origin = origin.input
-    if not isinstance(origin, (Join, PairAggregate)):
+    unordered = isinstance(origin, Join) and origin.using in (None, "oa")
+    if not unordered and not isinstance(origin, PairAggregate):
         return None
     found: dict[str, str] = {}
     for key, tree in keys.items():

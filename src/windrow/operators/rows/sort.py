@@ -47,7 +47,7 @@ class Sort(Held):
         if promise.group is not None or promise.value <= self.promised:
             return []
         self.promised = promise.value
-        return [*self._due(), promise]
+        return [*self._due(), promise.alone()]  # rows of a box can still be held
 
     def _due(self) -> list[Item]:
         rows = self.runs.take(min(END, self.promised + self.reach))
