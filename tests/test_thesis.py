@@ -16,9 +16,9 @@ FOLDER = Path(__file__).parents[1] / "examples" / "thesis"
 RUN = runpy.run_path(str(FOLDER / "run.py"), run_name="thesis")
 QUERIES: dict[str, str] = RUN["QUERIES"]
 FEW = {"Main": 40, "M": 30, "Main1": 20, "Main2": 20, "Control": 2, "packets": 20, "M1": 30, "M2": 20, "C": 2}
-FEW |= {"A": 20, "B": 20, "D": 20}
+FEW |= {"A": 20, "B": 20, "D": 20, "S0": 20, "S1": 20}
 NUMBERS = ["Q1-1", "Q1-2", "Q2-1", "Q3-1", *(f"Q5-{i}" for i in range(1, 9)), *(f"Q6-{i}" for i in range(1, 9))]
-NUMBERS += ["Q7-2", *(f"Q8-{i}" for i in range(1, 6))]
+NUMBERS += ["Q7-1", "Q7-2", *(f"Q8-{i}" for i in range(1, 6))]
 BEGIN = datetime(2024, 1, 1, 10)
 
 

@@ -13,11 +13,19 @@ from windrow.testing import oracle
 HERE = Path(__file__).parent
 QUERIES = {file.stem: file.read_text() for file in sorted(HERE.glob("Q*.sql"))}
 PACKETS = {"Main": 1050, "M": 300, "packets": 300, "M1": 300, "M2": 300, "C": 12}
-PACKETS |= {"Main1": 300, "Main2": 300, "Control": 12, "A": 150, "B": 150, "D": 300}
+PACKETS |= {"Main1": 300, "Main2": 300, "Control": 12, "A": 150, "B": 150, "D": 300, "S0": 150, "S1": 150}
 BEGIN, SPAN, SLACK = datetime(2024, 1, 1, 10), 600, 20  # seconds
 IN_MINUTES = {"Q2-1"}  # here ts is an integer that counts minutes
-JOINS = {"Q3-1", "Q5-7", "Q5-8", "Q7-2", "Q8-3", "Q8-4"}  # here packets of few connections go one way, and come back
-BACK = {"Main2", "M2", "C", "D"}  # the links on which they come back
+JOINS = {
+    "Q3-1",
+    "Q5-7",
+    "Q5-8",
+    "Q7-1",
+    "Q7-2",
+    "Q8-3",
+    "Q8-4",
+}  # here packets of few connections go one way, and come back
+BACK = {"Main2", "M2", "C", "D", "S1"}  # the links on which they come back
 
 
 def packets(link: str, count: int) -> pl.DataFrame:

@@ -129,9 +129,8 @@ def test_what_each_operator_waits_for(make, wanted):
     frames = [x for x in early.promise(wait.promise - 1) if isinstance(x, pl.DataFrame)]
     assert frames == []
     assert early.operator.state_bytes() >= before, "a smaller promise neither releases nor frees anything"
-    before = early.operator.state_bytes()
     frames = [x for x in early.promise(wait.promise) if isinstance(x, pl.DataFrame)]
-    assert frames or early.operator.state_bytes() < before
+    assert frames or sum(w.count for w in early.operator.waits_for()) < wait.count
     chain.promise(END)
     if not isinstance(chain.operator, (Running, PartitionedRows)):  # their totals and ranks stay for ever
         assert chain.operator.waits_for() == []
@@ -182,6 +181,6 @@ def test_every_operator_answers_and_those_that_hold_nothing_back_wait_for_nothin
         if not inspect.isclass(kind) or not hasattr(kind, "on_batch") or kind is operators.Operator:
             continue
         assert callable(kind.waits_for)
-        if name == "WindowJoin":
+        if name in ("WindowJoin", "OpobJoin", "OpibJoin"):  # of two inputs: they have tests of their own
             continue
         assert (kind.waits_for is Forwarding.waits_for) == (kind not in waiting), name

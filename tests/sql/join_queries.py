@@ -47,7 +47,7 @@ def filters(join):
     return [side.predicate.sql("spark") if type(side).__name__ == "Filter" else None for side in join.inputs]
 
 
-def check_refused(query, message, underlined):
+def check_refused(query, message, underlined, planned=planned):
     """The query is refused with this message, and nothing but this text is underlined."""
     with pytest.raises(wr.WindrowError) as refused:
         planned(query)

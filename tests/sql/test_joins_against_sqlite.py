@@ -8,7 +8,8 @@ import pytest
 import windrow as wr
 from windrow.testing import oracle
 
-COLUMNS = {"L": "x", "R": "v", "C": "w"}
+COLUMNS = {"L": "x", "R": "v", "C": "w", "H": "h"}
+STATIC = "H"  # a table that does not change
 BAND = "R.ts BETWEEN L.ts - 5 AND L.ts + 3"
 HALF = "SELECT L.ts, L.k, x FROM L WHERE {} (SELECT 1 FROM R WHERE {})"
 RANGES = "R.ts - L.ts < 7 AND L.ts - R.ts < 5 AND C.ts - L.ts < 7 AND L.ts - C.ts < 3"
@@ -22,6 +23,14 @@ def same(*queries):
 
 QUERIES = [
     *same(
+        "SELECT L.ts, L.k, x, h FROM L JOIN H ON L.k = H.k AND h > 1 AND x <> h",
+        "SELECT L.ts, h, x FROM H JOIN L ON L.k = H.k WHERE x > 0 AND h < 5",
+        "SELECT L.ts, L.k, x, h FROM L LEFT JOIN H ON L.k = H.k AND h > 3 AND x < 5 WHERE h IS NULL OR x < h",
+        "SELECT L.ts, x, h FROM H RIGHT JOIN L USING (k)",
+        "SELECT L.ts, x, h FROM L, H WHERE x + h > 7",
+        f"SELECT x, v, h FROM L JOIN H ON L.k = H.k JOIN R ON R.k = h AND {BAND}",
+        f"SELECT x, v, h FROM L JOIN R ON L.k = R.k AND {BAND} LEFT JOIN H ON v = h AND H.ts > L.ts",
+        f"SELECT x, v, h FROM L LEFT JOIN (R JOIN H ON R.k = H.k AND h < 4) ON L.k = R.k AND {BAND}",
         f"SELECT L.ts, R.ts AS r, x, v FROM L JOIN R ON L.k = R.k AND {BAND} AND x < 4 AND x <> v",
         f"SELECT L.ts, R.ts AS r, x, v FROM L LEFT JOIN R ON L.k = R.k AND {BAND} AND x < 4 AND v > 1",
         f"SELECT L.ts, R.ts AS r, x, v FROM L LEFT JOIN R ON L.k = R.k AND {BAND} WHERE v IS NULL OR v > x",
@@ -48,6 +57,18 @@ QUERIES = [
     (
         f"SELECT ts, k, x FROM L ANTI JOIN R ON {BAND} AND x < v AND x > 0 WHERE x < 4",
         HALF.format("x < 4 AND NOT EXISTS", f"{BAND} AND x < v AND x > 0"),
+    ),
+    (
+        "SELECT * FROM L SEMI JOIN H ON L.k = H.k AND x < h",
+        "SELECT * FROM L WHERE EXISTS (SELECT 1 FROM H WHERE L.k = H.k AND x < h)",
+    ),
+    (
+        "SELECT * FROM L ANTI JOIN H ON L.k = H.k AND x < h AND x > 1",
+        "SELECT * FROM L WHERE NOT EXISTS (SELECT 1 FROM H WHERE L.k = H.k AND x < h AND x > 1)",
+    ),
+    (
+        "SELECT H.k, count(*) AS n [TUMBLING 10, WA L.ts] FROM L JOIN H ON L.k = H.k GROUP BY H.k",
+        "SELECT H.k, L.ts / 10 * 10, L.ts / 10 * 10 + 10, count(*) FROM L, H WHERE L.k = H.k GROUP BY H.k, L.ts / 10",
     ),
     (
         "SELECT x, v FROM L [RANGE 7, WA ts] LEFT JOIN R [RANGE 5, WA ts] ON L.k = R.k",
@@ -86,7 +107,7 @@ def rows(chance, count):
 @pytest.mark.parametrize(("query", "written"), QUERIES)
 def test_a_join_gives_what_sqlite_gives(query, written):
     chance = random.Random(query)
-    given = {table: rows(chance, 12 if table == "C" else 25) for table in COLUMNS}
+    given = {table: rows(chance, 12 if table in "CH" else 25) for table in COLUMNS}
     with sqlite3.connect(":memory:") as there:
         for table, column in COLUMNS.items():
             there.execute(f"CREATE TABLE {table} (ts INTEGER, k INTEGER, {column} INTEGER)")
@@ -94,11 +115,9 @@ def test_a_join_gives_what_sqlite_gives(query, written):
         expected = there.execute(written).fetchall()
     there.close()
     names = {table: ("ts", "k", column) for table, column in COLUMNS.items()}
-    streams = {
-        table: wr.stream([dict(zip(names[table], row, strict=True)) for row in given[table]], "ts", slack=40)
-        for table in COLUMNS
-    }
-    stream = wr.sql(query, **streams)
+    dicts = {table: [dict(zip(names[table], row, strict=True)) for row in given[table]] for table in COLUMNS}
+    streams = {table: wr.stream(dicts[table], "ts", slack=40) for table in COLUMNS if table != STATIC}
+    stream = wr.sql(query, **streams, H=wr.table(dicts[STATIC]))
     found = sorted(stream.collect().rows(), key=repr)
     assert expected, "the test says nothing"
     assert found == sorted(expected, key=repr)

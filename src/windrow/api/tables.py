@@ -21,9 +21,10 @@ from windrow.sources.frames import table as as_frame
 from windrow.spec.tables import Table
 
 LIMIT = "256 MB"
+UNNAMED = "table"
 
 
-def table(data: Any, *, name: str = "table", limit: str | int = LIMIT) -> Table:
+def table(data: Any, *, name: str = UNNAMED, limit: str | int = LIMIT) -> Table:
     """A static table, to join streams with: ``stream.join(wr.table(..), on="k")``.
 
     ``data``: rows, Arrow, pandas or Polars data, or a Spark DataFrame that is not streaming, whose rows are collected

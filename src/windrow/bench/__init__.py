@@ -8,9 +8,14 @@ from windrow.bench.block_disorder import BLOCK_DISORDER
 from windrow.bench.experiment import Experiment, Outcome
 from windrow.bench.flush import FLUSH
 from windrow.bench.growth import GROWTH
+from windrow.bench.join_late import JOIN_LATE
+from windrow.bench.join_limit import JOIN_LIMIT
+from windrow.bench.join_skew import JOIN_SKEW
+from windrow.bench.oa_join import OA_JOIN
 from windrow.bench.joint_punctuation import JOINT_PUNCTUATION
 from windrow.bench.panes import PANES
 from windrow.bench.slide_by_tuple import SLIDE_BY_TUPLE
+from windrow.bench.spark_join import SPARK_JOIN
 from windrow.bench.spark_sliding import SPARK_SLIDING
 from windrow.bench.union_skew import UNION_SKEW
 from windrow.bench.wid_vs_buffering import WID_VS_BUFFERING
@@ -20,8 +25,10 @@ EXPERIMENTS: dict[str, Experiment] = {
     e.name: e
     for e in (
         SPARK_SLIDING,
+        SPARK_JOIN,
         WINDOW_TYPES,
         AGG_LIMIT,
+        JOIN_LIMIT,
         GROWTH,
         WID_VS_BUFFERING,
         BAND_DISORDER,
@@ -32,6 +39,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         FLUSH,
         UNION_SKEW,
         AGG_SKEW,
+        OA_JOIN,
+        JOIN_SKEW,
+        JOIN_LATE,
         JOINT_PUNCTUATION,
     )
 }

@@ -18,7 +18,7 @@ from windrow.operators import Project as ProjectOperator
 from windrow.operators.state.late import late_schema
 from windrow.planner.choice import NOTHING, Given, chosen
 from windrow.planner.choose import Choice
-from windrow.planner.in_order import IOP, check_in_order, cost_of_order, merged
+from windrow.planner.in_order import IOP, check_in_order, check_join_in_order, cost_of_order, merged
 from windrow.planner.joins import join_arms, join_stage
 from windrow.planner.lookups import looking_up
 from windrow.planner.pairs import pair_stage
@@ -135,7 +135,7 @@ class _Build:
                 return distinct_stage(next(self.numbers), node, before, meeting)
             case logical.Ordered():
                 before = about_everyone(node.input, self.pipelines(node.input, wanted))
-                return ordered_stage(next(self.numbers), node, before, cost_of_order(node, before, self.given))
+                return ordered_stage(next(self.numbers), node, before, cost_of_order(node.input, before, self.given))
             case logical.WindowAggregate():
                 return self._aggregation(node)
             case logical.PairAggregate():
@@ -145,11 +145,21 @@ class _Build:
                 before = about_everyone(node.input, self.pipelines(node.input, wanted))
                 return top_stage(next(self.numbers), node, before)
             case logical.Join():
-                wants = [Wanted(by_rows=True) if node.by_rows else wanted_on(n, n.progress) for n in node.inputs]
-                sides = [self.pipelines(each, want) for each, want in zip(node.inputs, wants, strict=True)]
-                sides = [about_everyone(each, side) for each, side in zip(node.inputs, sides, strict=True)]
-                return join_stage(next(self.numbers), node, join_arms(node, sides), wanted.of, wanted.joint)
+                return self._join(node, wanted)
         raise InternalError(f"no plan for {type(node).__name__}")
+
+    def _join(self, node: logical.Join, wanted: Wanted) -> Stage:
+        """The stage of a join; in order, the rows of each side meet in a Merge before it."""
+        in_order = node.using == IOP or (self.in_order and node.using is None)
+        if in_order:
+            check_join_in_order(node)
+        build = replace(self, in_order=in_order or self.in_order)
+        wants = [Wanted(by_rows=True) if node.by_rows else wanted_on(n, n.progress) for n in node.inputs]
+        sides = [build.pipelines(each, want) for each, want in zip(node.inputs, wants, strict=True)]
+        sides = [about_everyone(each, side) for each, side in zip(node.inputs, sides, strict=True)]
+        costs = [cost_of_order(n, side, self.given) for n, side in zip(node.inputs, sides, strict=True)]
+        arms = join_arms(node, sides, costs if in_order else None)
+        return join_stage(next(self.numbers), node, arms, wanted.of, wanted.joint, in_order)
 
     def _read(self, scan: logical.Scan, wanted: Wanted) -> Read:
         """A source that is wanted twice, with the same progress, is read once."""

@@ -8,7 +8,7 @@ import polars as pl
 
 from windrow.errors import PlanError
 from windrow.logical.explain import span
-from windrow.logical.nodes import Distinct, Node, Ordered, WindowAggregate
+from windrow.logical.nodes import Distinct, Join, Node, WindowAggregate
 from windrow.planner.choice import LEAST, Given, sample_of
 from windrow.planner.plan import Meeting, Pipeline
 from windrow.planner.rows import merging
@@ -29,22 +29,31 @@ def check_in_order(node: WindowAggregate) -> None:
         )
 
 
+def check_join_in_order(node: Join) -> None:
+    """The same for a join."""
+    if "side" in node.late:
+        raise PlanError(
+            "using='iop': a row that breaks the order is gone before the join sees it, so late='side' needs the other "
+            "plan: leave it out"
+        )
+
+
 def merged(node: WindowAggregate | Distinct, inputs: Sequence[Pipeline], given: Given) -> Meeting:
     """The inputs of a stage in order."""
     late = node.options.late if isinstance(node, WindowAggregate) else "drop"
-    return merging(late=late, cost=cost_of_order(node, inputs, given))
+    return merging(late=late, cost=cost_of_order(node.input, inputs, given))
 
 
-def cost_of_order(node: WindowAggregate | Distinct | Ordered, inputs: Sequence[Pipeline], given: Given) -> str:
-    """What an order costs, for ``explain``: how long rows wait, and how much memory that takes."""
-    if isinstance(node.input.origin, WindowAggregate):  # a promise that closes windows also puts them in order
+def cost_of_order(node: Node, inputs: Sequence[Pipeline], given: Given) -> str:
+    """What it costs to have the rows of a node in order, for ``explain``: how long they wait, and the memory."""
+    if isinstance(node.origin, WindowAggregate):  # a promise that closes windows also puts them in order
         return "latency: none but that of the windows; memory: the results of one promise"
-    wait = _wait(node.input)
+    wait = _wait(node)
     if wait is None:
         return "latency and memory: until the slowest input promises; how far behind that is, is not known"
-    dtype = node.input.schema[node.input.progress or ""]
+    dtype = node.schema[node.progress or ""]
     latency = f"latency: {span(wait, dtype)} of progress, and what the slowest input is behind the others"
-    rows, size = _amount(node.input, inputs, given, wait, dtype)
+    rows, size = _amount(node, inputs, given, wait, dtype)
     if rows is None:
         return f"{latency}; memory: all rows of that time; their rate is not known (declare it with wr.Statistics)"
     return f"{latency}; memory: about {rows:,.0f} rows or {rows * size:,.0f} bytes, and those of that skew"

@@ -2,37 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, cast
 
 import polars as pl
 from sqlglot import exp
 
+from windrow.errors import PlanError
 from windrow.logical.checked_join import common_type
 from windrow.logical.explain import join_text
 from windrow.logical.expressions import dtype_of, translate
 from windrow.logical.nodes import LATER, UNMATCHED, Join, Side
+from windrow.operators import Operator, OpibJoin, OpobJoin, Select, WindowJoin
 from windrow.operators import Project as ProjectOperator
-from windrow.operators import Select, WindowJoin
-from windrow.operators.joins.window_join import On
+from windrow.operators.joins.opib_join import refused
+from windrow.operators.joins.window_join import Kind, On
 from windrow.operators.state.late import late_schema
 from windrow.planner.partition import ByKeys, BySlice, Partition
-from windrow.planner.plan import Arm, Pipeline, Stage, Step
+from windrow.planner.plan import MELD, Arm, Pipeline, Stage, Step
+from windrow.planner.rows import merging
 from windrow.spec.names import PROGRESS
 from windrow.windows.pairing import SameWindow, Within
 
 SIDES: tuple[Side, Side] = (0, 1)
+KEPT = "a row is kept until the other side has promised past its last partner"
+PHYSICAL: dict[str, tuple[type[OpobJoin | OpibJoin] | None, str]] = {
+    "oa": (None, KEPT),
+    "opob": (OpobJoin, f"{KEPT}; results in order, each held until no earlier one can come"),
+    "opib": (OpibJoin, "rows are held, and joined so that results come out in order"),
+}
 SLICES = 8  # slices of time are so many times as long as the band, so that few rows lie near a border
 
 
-def join_arms(node: Join, sides: Sequence[Sequence[Pipeline]]) -> tuple[Arm, ...]:
-    """The two sides, ready to meet: keys of a common type, columns under their names in the result."""
-    spread = _partitions(node)
+def join_arms(node: Join, sides: Sequence[Sequence[Pipeline]], order: Sequence[str] | None = None) -> tuple[Arm, ...]:
+    """The two sides, ready to meet: keys of a common type, columns under their names in the result.
+
+    ``order``: rows come in order, and that is what it costs on each side.
+    """
+    spread = _partitions(node) if order is None else _by_keys(node)
+    meetings = [MELD if order is None else merging(late=node.late[side], cost=order[side]) for side in SIDES]
     return tuple(
-        Arm(tuple(p.then(*_prepared(node, side)) for p in pipelines), spread[side])
+        Arm(tuple(p.then(*_prepared(node, side)) for p in pipelines), spread[side], meetings[side])
         for side, pipelines in zip(SIDES, sides, strict=True)
     )
+
+
+def _by_keys(node: Join) -> tuple[Partition, Partition]:
+    """A row is in one shard."""
+    return ByKeys(key_columns(node)), ByKeys(key_columns(node))
 
 
 def _partitions(node: Join) -> tuple[Partition, Partition]:
@@ -47,7 +65,7 @@ def _partitions(node: Join) -> tuple[Partition, Partition]:
         return whole, whole
     assert isinstance(window, Within)
     if node.how == "full":
-        return ByKeys(keys), ByKeys(keys)
+        return _by_keys(node)
     length = SLICES * window.width
     here = BySlice(length, keys=keys)
     if node.how == "right":
@@ -82,13 +100,18 @@ def _key_type(node: Join, pair: tuple[exp.Expr, exp.Expr]) -> pl.DataType:
     return common_type(a, dtype_of(a, node.left.schema), b, dtype_of(b, node.right.schema))
 
 
-def join_stage(number: int, node: Join, arms: tuple[Arm, ...], on: str | None, joint: bool) -> Stage:
+def join_stage(
+    number: int, node: Join, arms: tuple[Arm, ...], on: str | None, joint: bool = False, in_order: bool = False
+) -> Stage:
     """``on``: which time of a result its consumer wants to progress on; the later one if it does not say. ``joint``: it
-    wants promises about both times, too.
+    wants promises about both times, too; a join that holds results back has none.
     """
     time = cast("On", (on or LATER).removeprefix("@"))
+    name = _physical(node, time, in_order)
+    ordered, kept = PHYSICAL[name]
+    joint = joint and ordered is None
     types = [{name: node.pairs[name] for name, from_side, _ in node.columns if from_side == side} for side in SIDES]
-    make = partial(
+    join = partial(
         WindowJoin,
         key_columns(node),
         node.window,
@@ -100,8 +123,23 @@ def join_stage(number: int, node: Join, arms: tuple[Arm, ...], on: str | None, j
         late=node.late,
         joint=joint,
     )
-    kept = "a row is kept until the other side has promised past its last partner"
+    make = join if ordered is None else partial(_ordered, ordered, join)
     says = f"{join_text(node).split(': ')[0]}; {kept}; progress on the {time} time{', and on both' if joint else ''}"
     bound = pl.Int64() if node.by_rows else node.left.schema[node.left.progress or ""]
     late = tuple(late_schema(dict(node.pairs), bound).items())
-    return Stage(number, node, arms, (Step("join", make, says),), "oa-join", late)
+    algorithm = f"{'iop, ' if in_order else ''}{name}-join"
+    return Stage(number, node, arms, (Step("join", make, says),), algorithm, late)
+
+
+def _physical(node: Join, time: On, in_order: bool) -> str:
+    """Rows in order are joined in order, without a buffer of results where that is possible."""
+    reason = refused(Kind.of(node.how), time)
+    if node.using == "opib" and reason is not None:
+        raise PlanError(reason)
+    if in_order:
+        return "opib" if reason is None else "opob"
+    return node.using or "oa"
+
+
+def _ordered(kind: type[OpobJoin | OpibJoin], join: Callable[[], WindowJoin]) -> Operator:
+    return kind(join())

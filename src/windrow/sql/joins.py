@@ -11,7 +11,7 @@ from windrow.logical.expressions import fail
 from windrow.logical.nodes import Node
 from windrow.sql.band import Bands
 from windrow.sql.pairs import Origins, Pairs
-from windrow.sql.relations import HALF, Leaf, Pair, Relation
+from windrow.sql.relations import HALF, Leaf, Pair, Relation, Static
 from windrow.sql.scope import Merged, Scope, View
 from windrow.sql.terms import Terms
 from windrow.sql.trees import WindowClause
@@ -24,19 +24,17 @@ class JoinedTables:
     terms: Terms
     select: exp.Select
     whole: Relation
-    leaves: list[Leaf]
+    leaves: list[Leaf | Static]
     using: str | None = None
 
     def plan(self) -> Node:
         """The joined rows. The columns of the SELECT are resolved on the way, and its WHERE is used up."""
         self._check()
-        self.scope = Scope([t.name for t in self.leaves], [t.node.schema for t in self.leaves], self.terms.text)
+        self.scope = Scope([t.name for t in self.leaves], [t.schema for t in self.leaves], self.terms.text)
         self.origins: Origins = {
-            self.scope.joined_name(t.index, c): (t.index, c) for t in self.leaves for c in t.node.schema
+            self.scope.joined_name(t.index, c): (t.index, c) for t in self.leaves for c in t.schema
         }
-        times = {
-            n: self.leaves[i].node.schema[c] for n, (i, c) in self.origins.items() if c in self.leaves[i].node.times
-        }
+        times = {n: self.leaves[i].schema[c] for n, (i, c) in self.origins.items() if c in self.leaves[i].times}
         self.pairs = Pairs(self.terms, self.leaves, self.origins, Bands(times, self.terms.text), self.using)
         self.view = self._view(self.whole)
         self.scope.resolve(self.select, self.view)
@@ -57,14 +55,14 @@ class JoinedTables:
                 raise fail(table.tree, f"both tables are called {table.name}: give one an alias", self.terms.text)
             seen.add((table.name or "").lower())
             by_rows = table.window is not None and table.window.kind == "rows"
-            if table.node.progress is None and not by_rows:
+            if isinstance(table, Leaf) and not table.times and not by_rows:
                 why = "a join needs the progressing column of both tables: keep it in the SELECT list"
                 raise fail(table.tree, why, self.terms.text)
 
     # -- names ---------------------------------------------------------------------------------------------------
     def _view(self, relation: Relation) -> View:
         """What can be named over a relation; the conditions of its ON are put where they belong."""
-        if isinstance(relation, Leaf):
+        if not isinstance(relation, Pair):
             return View(relation.tables)
         left, right = (self._view(side) for side in relation.sides)
         both = View((*left.tables, *right.tables), (*left.merged, *right.merged), {**left.hidden, **right.hidden})
@@ -95,7 +93,7 @@ class JoinedTables:
             if not {self.origins[c.name][0] for c in found.find_all(exp.Column) if c.name in self.origins} & {
                 *view.tables
             }:
-                there = listing(c for i in view.tables for c in self.leaves[i].node.schema)
+                there = listing(c for i in view.tables for c in self.leaves[i].schema)
                 message = f"USING: the {side} side has no column {name.name!r}; available: {there}"
                 raise fail(name, message, self.terms.text)
             trees.append(found.copy())

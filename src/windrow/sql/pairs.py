@@ -11,14 +11,17 @@ from sqlglot import exp
 from windrow.errors import QueryError
 from windrow.logical.checked import filtered, on_value
 from windrow.logical.checked_join import Columns, joined
-from windrow.logical.expressions import fail
+from windrow.logical.checked_lookup import looked_up
+from windrow.logical.expressions import fail, resolve
 from windrow.logical.nodes import UNMATCHED, Node
 from windrow.spec.options import Policy
+from windrow.spec.tables import Table
 from windrow.sql.band import Bands, Distance, as_condition, nearest
-from windrow.sql.relations import Leaf, Pair, Relation
+from windrow.sql.relations import Leaf, Pair, Relation, Static
 from windrow.sql.terms import Terms
 from windrow.windows.pairing import Pairing, SameWindow, Within
 
+Sides = tuple[tuple[Mapping[str, str], Node | Table], tuple[Mapping[str, str], Node | Table]]  # names, and rows
 Origins = Mapping[str, tuple[int, str]]  # of each column of all tables, its table and its name there
 
 
@@ -60,15 +63,20 @@ class Pairs:
     """Plans the joins of one FROM. ``using``: the physical join, if the query names one."""
 
     terms: Terms
-    leaves: Sequence[Leaf]
+    leaves: Sequence[Leaf | Static]
     origins: Origins
     bands: Bands
     using: str | None = None
 
     def part(self, relation: Relation, given: tuple[Distance, ...] = ()) -> Part:
         """The rows of a relation. ``given``: what the joins above demand, so that other rows are not needed."""
+        if isinstance(relation, Static):
+            name = relation.table.name
+            raise fail(relation.tree, f"{name} is a static table: join it with a stream", self.terms.text)
         if isinstance(relation, Leaf):
             return self._table(relation)
+        if any(isinstance(side, Static) for side in relation.sides):
+            return self._lookup(relation, given)
         own = self._facts(relation)
         known = (*own, *(given if relation.how == "inner" else ()))
         left, right = (
@@ -76,8 +84,7 @@ class Pairs:
         )
         near = self._near(relation, left, right, known)
         node = self._join(relation, left, right, near)
-        for condition in relation.above:
-            node = filtered(node, self.terms.resolved(condition, node), self.terms.text)
+        node = self._filtered(node, relation)
         kept = {"inner": (*left.facts, *right.facts, *own), "right": right.facts, "full": ()}
         return Part(node, {name: name for name in node.schema}, kept.get(relation.how, left.facts))
 
@@ -89,13 +96,41 @@ class Pairs:
             node = filtered(node, resolved, self.terms.text)
         return Part(node, own, late=table.window.late if table.window is not None else "drop")
 
+    def _lookup(self, pair: Pair, given: tuple[Distance, ...]) -> Part:
+        """A join with a table, which stands on the right of the plan, wherever it is written."""
+        swapped = isinstance(pair.left, Static)
+        stream, table = pair.sides[::-1] if swapped else pair.sides
+        part = self.part(stream, given if pair.how == "inner" else ())
+        assert isinstance(table, Static)
+        own = {name: column for name, (index, column) in self.origins.items() if index == table.index}
+        if swapped and pair.how not in ("inner", "right"):
+            why = f"rows of {table.table.name!r} would have to wait until no row of the stream can come, which is never"
+            raise self._refused(pair, f"{why}: name the stream first")
+        sides: Sides = (part.own, part.node), (own, table.table)
+        keys, rest = self._split(pair, sides[::-1] if swapped else sides)
+        columns: Columns = tuple(
+            (n, 0, part.own[n]) if n in part.own else (n, 1, own[n]) for n in self.origins if n in {*part.own, *own}
+        )
+        with self.terms.at(pair.join):
+            node: Node = looked_up(
+                part.node,
+                table.table,
+                [(b, a) for a, b in keys] if swapped else keys,
+                columns,
+                exp.and_(*rest, copy=False) if rest else None,
+                self.terms.text,
+                how="left" if pair.how == "right" and swapped else pair.how,
+            )
+        return Part(self._filtered(node, pair), {name: name for name in node.schema}, part.facts, part.late)
+
+    def _filtered(self, node: Node, pair: Pair) -> Node:
+        for condition in pair.above:
+            node = filtered(node, self.terms.resolved(condition, node), self.terms.text)
+        return node
+
     def _join(self, pair: Pair, left: Part, right: Part, near: Near) -> Node:
-        keys, rest = [], []
-        for condition in pair.conditions:
-            if (key := self._equality(pair, condition, left, right)) is not None:
-                keys.append(key)
-            elif not near.implies(self.bands.of(condition)):
-                rest.append(condition)
+        keys, conditions = self._split(pair, ((left.own, left.node), (right.own, right.node)))
+        rest = [each for each in conditions if not near.implies(self.bands.of(each))]
         rest += [self._held(pair, each) for each in self._windowed(pair) if not near.implies([each])]
         columns: Columns = (
             *((name, 0, own) for name, own in left.own.items()),
@@ -121,16 +156,31 @@ class Pairs:
         """The tables that an expression is about."""
         return {self.origins[column.name][0] for column in tree.find_all(exp.Column)}
 
-    def _equality(self, pair: Pair, condition: exp.Expr, left: Part, right: Part) -> tuple[exp.Expr, exp.Expr] | None:
+    def _split(self, pair: Pair, sides: Sides) -> tuple[list[tuple[exp.Expr, exp.Expr]], list[exp.Expr]]:
+        """What must be equal on both sides, and all other conditions."""
+        keys, rest = [], []
+        for condition in pair.conditions:
+            key = self._equality(pair, condition, sides)
+            rest += [condition] if key is None else []
+            keys += [] if key is None else [key]
+        return keys, rest
+
+    def _equality(self, pair: Pair, condition: exp.Expr, sides: Sides) -> tuple[exp.Expr, exp.Expr] | None:
         """An expression over each side, if the condition is that they are equal."""
         if not isinstance(condition, exp.EQ):
             return None
         found: dict[int, exp.Expr] = {}
-        for tree, (i, part) in product((condition.this, condition.expression), enumerate((left, right))):
+        for tree, (i, (names, rows)) in product((condition.this, condition.expression), enumerate(sides)):
             used = self.used(tree)
             if used and used <= set(pair.sides[i].tables):
-                found[i] = self.terms.resolved(_own(tree, part.own), part.node)
+                own = _own(tree, names)
+                found[i] = self._resolved(own, rows)
         return (found[0], found[1]) if len(found) == 2 else None
+
+    def _resolved(self, tree: exp.Expr, rows: Node | Table) -> exp.Expr:
+        if isinstance(rows, Table):
+            return resolve(tree, rows.schema, self.terms.text)
+        return self.terms.resolved(tree, rows)
 
     def _facts(self, pair: Pair) -> list[Distance]:
         """What the conditions and windows of a join say about distances."""
@@ -155,8 +205,8 @@ class Pairs:
         condition = as_condition(distance, self.bands.times[distance.earlier])
         return condition if self._always(pair, distance) else exp.Coalesce(this=condition, expressions=[exp.true()])
 
-    def _time(self, table: Leaf) -> str:
-        place = (table.index, table.node.progress)
+    def _time(self, table: Leaf | Static) -> str:
+        place = (table.index, next(iter(table.times)))
         return next(name for name, origin in self.origins.items() if origin == place)
 
     # -- how near times must be ----------------------------------------------------------------------------------
@@ -188,7 +238,7 @@ class Pairs:
         return Near(Within(1 - held[1], held[0] - 1), by_rows=True)
 
     def _timeless(self, side: Relation) -> QueryError:
-        if isinstance(side, Leaf):
+        if not isinstance(side, Pair):
             why = "a join needs the progressing column of both tables: keep it in the SELECT list"
             return fail(side.tree, why, self.terms.text)
         if side.how == "full":
@@ -198,7 +248,7 @@ class Pairs:
         return fail(side.join, "the results of this join do not progress, and cannot be joined", self.terms.text)
 
     def _names(self, side: Relation) -> list[str]:
-        return [self._qualified(self._time(self.leaves[i])) for i in side.tables]
+        return [self._qualified(self._time(self.leaves[i])) for i in side.tables if self.leaves[i].times]
 
     def _unbounded(self, pair: Pair, left: Part, right: Part, most: Mapping[tuple[str, str], int]) -> QueryError:
         """A join of endless streams needs both bounds: rows that can still be paired are kept."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import polars as pl
 from sqlglot import exp
 
 from windrow.logical.expressions import fail
+from windrow.logical.node import Times
 from windrow.logical.nodes import UNMATCHED, How, Node
+from windrow.spec.tables import Table
 from windrow.sql.clause import over
 from windrow.sql.consumed import how
 from windrow.sql.scope import Scope, name_of
@@ -20,15 +23,56 @@ HALF: tuple[How, ...] = ("semi", "anti")  # the columns of the right side are no
 
 
 @dataclass(eq=False)
+class Static:
+    """A static table, which a stream is joined with: it has no times."""
+
+    tree: exp.Expr
+    index: int
+    name: str | None
+    table: Table
+
+    window = None
+    range = None
+
+    @property
+    def schema(self) -> Mapping[str, pl.DataType]:
+        return self.table.schema
+
+    @property
+    def times(self) -> Times:
+        return {}
+
+    @property
+    def tables(self) -> tuple[int, ...]:
+        return (self.index,)
+
+    @property
+    def present(self) -> frozenset[int]:
+        return frozenset(self.tables)
+
+    @property
+    def sure(self) -> frozenset[int]:
+        return frozenset(self.tables)
+
+
+@dataclass(eq=False)
 class Leaf:
     """A stream, a union or a query. ``conditions``: which of its rows are joined."""
 
     tree: exp.Expr
     index: int
-    node: Node
     name: str | None
+    node: Node
     window: TableWindow | None = None
     conditions: list[exp.Expr] = field(default_factory=list)
+
+    @property
+    def schema(self) -> Mapping[str, pl.DataType]:
+        return self.node.schema
+
+    @property
+    def times(self) -> Times:
+        return self.node.times
 
     @property
     def range(self) -> int | None:
@@ -56,14 +100,20 @@ class Pair:
 
     join: exp.Join
     how: How
-    left: Leaf | Pair
-    right: Leaf | Pair
+    left: Leaf | Static | Pair
+    right: Leaf | Static | Pair
     conditions: list[exp.Expr] = field(default_factory=list)
     above: list[exp.Expr] = field(default_factory=list)
 
     @property
-    def sides(self) -> tuple[Leaf | Pair, Leaf | Pair]:
+    def sides(self) -> tuple[Leaf | Static | Pair, Leaf | Static | Pair]:
         return self.left, self.right
+
+    @property
+    def of_streams(self) -> bool:
+        """Whether streams are joined, here or below: not a stream and a table."""
+        here = not any(isinstance(side, Static) for side in self.sides)
+        return here or any(isinstance(side, Pair) and side.of_streams for side in self.sides)
 
     @property
     def tables(self) -> tuple[int, ...]:
@@ -93,12 +143,12 @@ class Pair:
             self.conditions.append(condition)
 
 
-Relation = Leaf | Pair
+Relation = Leaf | Static | Pair
 
 
 def down(side: Relation, condition: exp.Expr, used: set[int]) -> bool:
     """Put a condition into a side, if it is about nothing else."""
-    if not used or not used <= set(side.tables):
+    if not used or not used <= set(side.tables) or isinstance(side, Static):
         return False
     if isinstance(side, Leaf):
         side.conditions.append(condition)
@@ -117,11 +167,11 @@ def has_join(tree: exp.Expr) -> bool:
 
 @dataclass
 class Relations:
-    """Reads a FROM. ``rows``: the rows of a table, a union or a query."""
+    """Reads a FROM. ``rows``: the rows of a stream, a union or a query, or a static table."""
 
-    rows: Callable[[exp.Expr], Node]
+    rows: Callable[[exp.Expr], Node | Table]
     text: str
-    leaves: list[Leaf] = field(default_factory=list)
+    leaves: list[Leaf | Static] = field(default_factory=list)
 
     def of(self, first: exp.Expr, joins: Sequence[exp.Join]) -> Relation:
         """The tree of a FROM, with the windows of its tables."""
@@ -145,7 +195,8 @@ class Relations:
 
     def _one(self, tree: exp.Expr) -> Relation:
         if not has_join(tree):
-            self.leaves.append(Leaf(tree, len(self.leaves), self.rows(tree), name_of(tree)))
+            found, place = self.rows(tree), (tree, len(self.leaves), name_of(tree))
+            self.leaves.append(Static(*place, found) if isinstance(found, Table) else Leaf(*place, found))
             return self.leaves[-1]
         if joins := tree.args.get("joins"):
             tree.set("joins", None)
@@ -163,7 +214,13 @@ class Relations:
         return self._one(tree.this)
 
     def _windows(self) -> None:
-        for table in self.leaves:
+        streams = [leaf for leaf in self.leaves if isinstance(leaf, Leaf)]
+        for leaf in self.leaves:
+            clause = clause_of(leaf.tree)
+            if clause is not None and (isinstance(leaf, Static) or len(streams) == 1):
+                why = "a join with a table has no window: only times of streams can be near, or late"
+                raise fail(clause, f"{why}. The window of an aggregation follows the select list", self.text)
+        for table in streams:
             clause = clause_of(table.tree)
             if clause is None:
                 continue
@@ -171,8 +228,8 @@ class Relations:
             table.window = table_window(clause, table.node, self.text)
             if table.window.kind != "rows":
                 table.node = over(clause, table.node)
-        windows = one_for_all([table.window for table in self.leaves], self.text)
-        for table, window in zip(self.leaves, windows, strict=True):
+        windows = one_for_all([table.window for table in streams], self.text)
+        for table, window in zip(streams, windows, strict=True):
             if window is not None and window is not table.window:
                 table.window = window if table.window is not None else self._again(table, window)
 

@@ -12,6 +12,7 @@ from windrow.api.promise import Promise
 from windrow.api.query import merged
 from windrow.api.sources import UNNAMED
 from windrow.api.stream import Stream
+from windrow.api.tables import UNNAMED as UNNAMED_TABLE
 from windrow.errors import QueryError, listing
 from windrow.logical.checked import (
     attribute,
@@ -29,20 +30,21 @@ from windrow.logical.nodes import (
     both_times,
 )
 from windrow.logical.reading import read
+from windrow.spec.tables import Table
 from windrow.sql.consumed import check
 from windrow.sql.dialect import Windrow
 from windrow.sql.grouped import Grouped
 from windrow.sql.hints import join_hint
 from windrow.sql.joins import JoinedTables
 from windrow.sql.punctuated import users
-from windrow.sql.relations import Pair, Relations, has_join
+from windrow.sql.relations import Pair, Relations, Static, has_join
 from windrow.sql.scope import Scope
 from windrow.sql.tables import TWICE, Tables, clause_of
 from windrow.sql.trees import CLAUSE, EMIT, WindowClause
 
 
-def sql(query: str, *functions: UserFunction | Promise, **tables: Stream) -> Stream:
-    """A query in SQL over streams given by name.
+def sql(query: str, *functions: UserFunction | Promise, **tables: Stream | Table) -> Stream:
+    """A query in SQL over streams, and static tables to join them with (``wr.table``), given by name.
 
     ``functions`` are user-defined aggregates that the query may call, and your own promise rules
     (``wr.promise.function``), for PUNCTUATED BY.
@@ -57,10 +59,11 @@ def sql(query: str, *functions: UserFunction | Promise, **tables: Stream) -> Str
         raise QueryError(f"wr.sql takes a query as text, not {query!r}")
     if odd := [f for f in functions if not isinstance(f, (UserFunction, Promise))]:
         raise QueryError(f"{odd[0]!r} is neither wr.aggregate(..) nor wr.promise.function(..)")
-    named = {name: _named(table, name) for name, table in tables.items()}
+    statics = {name: _called(table, name) for name, table in tables.items() if isinstance(table, Table)}
+    named = {name: _named(table, name) for name, table in tables.items() if not isinstance(table, Table)}
     aggregates = {f.name: f.definition for f in functions if isinstance(f, UserFunction)}
     rules = users([f for f in functions if isinstance(f, Promise)])
-    node = _Planner(query, aggregates, named, rules).query(_parse(query))
+    node = _Planner(query, aggregates, named, rules, statics=statics).query(_parse(query))
     sources = merged(named.values())
     used: dict[str, Scan] = {}
     for scan in _scans(node):
@@ -76,6 +79,11 @@ def _named(table: Stream, name: str) -> Stream:
     if isinstance(table.node, Scan) and table.node.name == UNNAMED:
         return Stream(replace(table.node, name=name), {name: table.sources[UNNAMED]})
     return table
+
+
+def _called(table: Table, name: str) -> Table:
+    """A static table without a name of its own takes the one that the query has for it."""
+    return replace(table.only(table.schema), name=name) if table.name == UNNAMED_TABLE else table
 
 
 def _scans(node: Node) -> list[Scan]:
@@ -131,10 +139,13 @@ class _Planner(Tables):
         if has_join(found.this) and not joins:
             clause = clause_of(found.this)  # of an aggregation over a join in parentheses
             found.this.set(CLAUSE, None)
-        relations = Relations(self.united, self.text)
+        relations = Relations(self.rows, self.text)
         whole = relations.of(found.this, joins)
+        if isinstance(whole, Static):
+            raise fail(whole.tree, f"{whole.table.name} is a static table: join a stream with it", self.text)
         if isinstance(whole, Pair):
-            using = join_hint(select, self.text) if clause is None and not self._grouped(select) else None
+            hinted = clause is None and whole.of_streams and not self._grouped(select)
+            using = join_hint(select, self.text) if hinted else None
             tables = JoinedTables(self, select, whole, relations.leaves, using)
             return tables.plan(), clause if clause is None else tables.resolved(clause)
         scope, clause = Scope([whole.name], [whole.node.schema], self.text), clause_of(found.this)

@@ -82,7 +82,7 @@ def _placed(given: object, clause: WindowClause) -> exp.Expr:
 
 def one_for_all(windows: list[TableWindow | None], sql: str) -> list[TableWindow | None]:
     """The windows of the tables of one FROM: a tumbling one after the last table is for all of them."""
-    last = windows[-1]
+    last = windows[-1] if windows else None
     given = [each for each in windows if each is not None and each.kind is not None]
     if last is not None and last.kind == "tumbling" and len(given) == 1:
         return [last if each is None else _with(last, each) for each in windows]

@@ -14,6 +14,7 @@ from windrow.errors import listing
 from windrow.logical.checked import united
 from windrow.logical.expressions import fail
 from windrow.logical.nodes import Node, Scan
+from windrow.spec.tables import Table
 from windrow.sql.punctuated import declared
 from windrow.sql.scope import renamed
 from windrow.sql.terms import Terms
@@ -30,10 +31,24 @@ class Tables(Terms):
     tables: Mapping[str, Stream] = field(default_factory=dict)
     rules: Mapping[str, Promise] = field(default_factory=dict)
     scanned: dict[str, Scan] = field(default_factory=dict)
+    statics: Mapping[str, Table] = field(default_factory=dict)
 
     @abstractmethod
     def query(self, tree: exp.Expr) -> Node:
         """The rows of a query in parentheses."""
+
+    def rows(self, tree: exp.Expr) -> Node | Table:
+        """The rows of a table, a union or a query; or a static table."""
+        named = isinstance(tree, exp.Table) and isinstance(tree.this, exp.Identifier) and not tree.args.get(UNIONED)
+        name = self._known(tree) if named and isinstance(tree, exp.Table) else ""
+        if name not in self.statics:
+            return self.united(tree)
+        alias = tree.args.get("alias")
+        if (rule := tree.args.get(PUNCTUATED)) is not None:
+            raise fail(rule, f"{name} is a static table: it makes no promises", self.text)
+        if alias is not None and alias.args.get("columns"):
+            raise fail(alias, "an alias of a static table cannot name columns", self.text)
+        return self.statics[name]
 
     def united(self, tree: exp.Expr) -> Node:
         """The rows of a table, or of all members of ``a UNION b``."""
@@ -62,15 +77,20 @@ class Tables(Terms):
             return self.query(tree.this)
         if not isinstance(tree, exp.Table) or not isinstance(tree.this, exp.Identifier):
             raise fail(tree, "expected a table or a query after FROM", self.text)
-        name = ".".join(p.name for p in tree.parts)
-        if name not in self.tables:
-            alike = [t for t in self.tables if t.lower() == name.lower()]
-            if len(alike) != 1:
-                place = exp.Tuple(expressions=[p.copy() for p in tree.parts])
-                raise fail(place, f"unknown table {name!r}; available: {listing(self.tables)}", self.text)
-            name = alike[0]
+        name = self._known(tree)
+        if name in self.statics:
+            raise fail(tree, f"{name} is a static table: join a stream with it", self.text)
         node = self.tables[name].node
         return self._punctuated(tree, node, rule) if isinstance(node, Scan) or rule is not None else node
+
+    def _known(self, tree: exp.Table) -> str:
+        """The name of a table as it was given."""
+        name, known = ".".join(p.name for p in tree.parts), [*self.tables, *self.statics]
+        alike = [name] if name in known else [t for t in known if t.lower() == name.lower()]
+        if len(alike) != 1:
+            place = exp.Tuple(expressions=[p.copy() for p in tree.parts])
+            raise fail(place, f"unknown table {name!r}; available: {listing(known)}", self.text)
+        return alike[0]
 
     def _punctuated(self, tree: exp.Expr, node: Node, rule: PunctuatedBy | None) -> Node:
         if not isinstance(node, Scan):

@@ -1,6 +1,6 @@
 """Test your own queries: transcripts that run on every host, and replays under random arrival against an oracle."""
 
-from windrow.testing.accounting import accounted
+from windrow.testing.accounting import accounted, accounted_join
 from windrow.testing.crash import after_file, run_until
 from windrow.testing.mismatch import Mismatch
 from windrow.testing.oracle import oracle
@@ -12,6 +12,7 @@ __all__ = [
     "Mismatch",
     "Transcript",
     "accounted",
+    "accounted_join",
     "after_file",
     "compare",
     "load",

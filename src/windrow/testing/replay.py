@@ -14,6 +14,7 @@ from windrow.hosts.local import LocalRun
 from windrow.logical.node import Time
 from windrow.logical.nodes import (
     Filter,
+    Join,
     Node,
     Project,
     Scan,
@@ -23,7 +24,7 @@ from windrow.logical.nodes import (
 from windrow.operators.rows.retract import RETRACTED
 from windrow.spec.names import STATUS, VERSION, WINDOW_END, WINDOW_START
 from windrow.spec.time import physical
-from windrow.testing.accounting import accounted, countable
+from windrow.testing.accounting import accounted, accounted_join, countable, countable_join, without_key
 from windrow.testing.mismatch import Mismatch
 from windrow.testing.oracle import bad_rows, oracle
 from windrow.testing.oracle.admission import progress_values
@@ -67,11 +68,23 @@ def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -
         if (counted := countable(query)) is not None:
             column, windows = counted
             accounted(run.counts, last, column, windows=windows, markers=_markers(query), where=f"run {number}")
+        if (join := countable_join(query)) is not None:
+            left_out, pairs = without_key(query, join), _bad_pairs(query, join)
+            accounted_join(
+                run.counts, left_out=left_out, bad_pairs=pairs, markers=_markers(query), where=f"run {number}"
+            )
 
 
 def _scanned_once(query: Stream) -> bool:
     names = [scan.name for scan in query.plan().scans()]
     return len(names) == len(set(names))
+
+
+def _bad_pairs(query: Stream, join: Join) -> int:
+    """How many pairs its condition fails for."""
+    if join.test is None:
+        return 0
+    return sum(n for reason, n in bad_rows(query).items() if reason.startswith(f"{join.test.name} failed: "))
 
 
 def _markers(query: Stream) -> int:

@@ -44,7 +44,14 @@ def joined(s):
     return pairs.window("30 seconds", on="ts").group_by("src_port").agg(n=wr.count(), longest=wr.max("len"))
 
 
-QUERIES = {f.__name__: f for f in (sliding, sessions, in_order, two_stages, by_row, joined)}
+def outer(s):
+    """Rows without a partner, and the state that remembers which rows have one."""
+    large = s.where("len > 1200").select("ts", "src_ip", "len")
+    small = s.where("len < 100").select("ts", "src_ip", "src_port")
+    return large.join(small, on="src_ip", tumbling="5 seconds", how="full", where="len % 7 <> src_port % 7")
+
+
+QUERIES = {f.__name__: f for f in (sliding, sessions, in_order, two_stages, by_row, joined, outer)}
 
 
 def started(spark, folder, name):

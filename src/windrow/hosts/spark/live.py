@@ -11,6 +11,7 @@ import json
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -51,12 +52,19 @@ class LiveCopy:
         for file in freed:
             (self.folder / file).unlink(missing_ok=True)
 
+    def version(self) -> str | None:
+        """The version that is here."""
+        return self._manifest().get("version")
+
     def _files(self, version: str) -> dict[str, str] | None:
+        manifest = self._manifest()
+        return dict(manifest["files"]) if manifest.get("version") == version else None
+
+    def _manifest(self) -> dict[str, Any]:
         try:
-            manifest = json.loads((self.folder / MANIFEST).read_text())
+            return dict(json.loads((self.folder / MANIFEST).read_text()))
         except (OSError, ValueError):
-            return None
-        return dict(manifest["files"]) if manifest["version"] == version else None
+            return {}
 
     def _write(self, version: str, files: Mapping[str, str]) -> None:
         draft = self.folder / f"{MANIFEST}.{version}"
@@ -70,3 +78,9 @@ def live_copy(run: str, shard: int) -> LiveCopy | None:
 
     root = getattr(SparkFiles, "_root_directory", None)
     return LiveCopy(Path(root) / "windrow" / run / str(shard)) if root else None
+
+
+def newest(place: tuple[str, int]) -> str | None:
+    """The version of the state of a shard on this machine."""
+    copy = live_copy(*place)
+    return copy.version() if copy is not None else None

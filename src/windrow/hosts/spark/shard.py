@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,17 +14,15 @@ from windrow.errors import CheckpointError
 from windrow.hosts.spark.exchange import ARROW, Row, decode, encode
 from windrow.hosts.spark.fragment import Fragment, Wiring
 from windrow.hosts.spark.identity import difference
-from windrow.hosts.spark.live import live_copy
+from windrow.hosts.spark.live import live_copy, newest
+from windrow.hosts.spark.live_graphs import LiveGraphs
 from windrow.spec.batches import State
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState, TimerValues, ValueState
 
-LIVE_GRAPHS = 64  # graphs one Python worker keeps, so that it does not read back what it wrote itself
-
-
 _row = SparkRow(*ARROW.names)
-_live: OrderedDict[tuple[str, int], tuple[str, Wiring]] = OrderedDict()
+_live = LiveGraphs()
 
 
 class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
@@ -74,9 +71,7 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
         copy = live_copy(self.run_id, shard)
         if copy is not None:
             copy.store(before, token, changes, graph.snapshot)
-        _live[self.run_id, shard] = (token, wired)
-        while len(_live) > LIVE_GRAPHS:
-            _live.popitem(last=False)
+        _live.put((self.run_id, shard), token, wired, newest)
 
     def close(self) -> None:
         return None
@@ -92,9 +87,8 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
             raise CheckpointError(difference(before, now))
 
     def _wiring(self, shard: int, stored: str | None) -> Wiring:
-        # Taken out while it runs: if this task fails half way, its half-changed graph must not be used.
-        token, wired = _live.pop((self.run_id, shard), (None, None))
-        if wired is not None and stored is not None and stored == token:
+        wired = _live.take((self.run_id, shard), stored)
+        if wired is not None:
             return wired
         wired = self.fragment.wiring()
         if stored is not None:

@@ -104,7 +104,9 @@ class Runs:
         self._dirty.clear()
 
     def state_bytes(self) -> int:
-        return int(sum(run.estimated_size() for run in self.runs))
+        """With the rows that have left a run: their memory is free only when the run is copied."""
+        sizes = zip(self.runs, self._written, strict=True)
+        return round(sum(run.estimated_size() * written / run.height for run, written in sizes))
 
 
 def _below(run: Batch, limit: int) -> int:
