@@ -35,7 +35,10 @@ def drawn(seed):
         near = {"tumbling": rng.choice([1, 7, 20])}
     how = rng.choice(["inner", "inner", "left", "right", "full"])
     pairs = left.join(right, on="k", how=how, **near)
-    match rng.choice(["nothing", "where", "select", "apply"]):
+    match rng.choice(["nothing", "where", "select", "apply", "lookup"]):
+        case "lookup":
+            names = pl.DataFrame({"y": [None, 2, 3, 3, 5], "name": ["n", "a", "b", "c", "d"]})
+            pairs = pairs.join(wr.table(names, name="names"), on="y", how=rng.choice(["inner", "left", "anti"]))
         case "where":
             pairs = pairs.where("x is null or x > 2")
         case "select":
