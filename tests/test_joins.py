@@ -14,11 +14,11 @@ from random_joins import drawn
 from windrow.api.stream import Stream
 from windrow.logical.nodes import Join
 from windrow.testing import compare, oracle, replay
-from windrow.testing.accounting import accounted_join, countable_join, without_key
+from windrow.testing.accounting import accounted_join, countable_join
 from windrow.testing.disturbed import disturbed
 from windrow.testing.simulated import SimulatedSpark
 
-SEEDS = range(int(50 * max(1, EXAMPLES)))
+SEEDS = range(int(40 * max(1, EXAMPLES)))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -26,7 +26,7 @@ def test_random_joins_equal_the_oracle_under_any_arrival(seed):
     replay(drawn(seed), runs=2, seed=seed)
 
 
-@pytest.mark.parametrize("seed", SEEDS[::3])
+@pytest.mark.parametrize("seed", SEEDS[::4])
 def test_random_joins_as_spark_drives_them(seed):
     """In micro-batches that fail and restart on other workers, and over finite sources; results equal the oracle's."""
     query = drawn(seed)
@@ -59,7 +59,7 @@ def test_rows_that_come_later_than_promised_are_late_and_all_rows_add_up(seed):
         rng.shuffle(rows)
         for name, row in rows:
             run.push(name, row)
-        accounted_join(run.end().counts, left_out=without_key(query, query.node))
+        accounted_join(run.end().counts)
         if query.node.how in ("inner", "semi"):
             check_among(run.results(), oracle(query), f"seed {seed}")
 
