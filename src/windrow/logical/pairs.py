@@ -78,7 +78,9 @@ def both_times(node: Node, keys: Mapping[str, exp.Expr]) -> tuple[str, str] | No
     lookups in a table do. A join that puts its results in order makes none.
     """
     origin = node
-    while isinstance(origin, (Filter, Project, Apply, Lookup)) and getattr(origin, "on", None) is None:
+    while isinstance(origin, (Filter, Project, Apply, Lookup)):
+        if isinstance(origin, Project) and origin.on is not None:  # from there on rows progress on one time
+            return None
         origin = origin.input
     unordered = isinstance(origin, Join) and origin.using in (None, "oa")
     if not unordered and not isinstance(origin, PairAggregate):
