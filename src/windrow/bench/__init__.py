@@ -11,8 +11,8 @@ from windrow.bench.growth import GROWTH
 from windrow.bench.join_late import JOIN_LATE
 from windrow.bench.join_limit import JOIN_LIMIT
 from windrow.bench.join_skew import JOIN_SKEW
-from windrow.bench.oa_join import OA_JOIN
 from windrow.bench.joint_punctuation import JOINT_PUNCTUATION
+from windrow.bench.oa_join import OA_JOIN
 from windrow.bench.panes import PANES
 from windrow.bench.slide_by_tuple import SLIDE_BY_TUPLE
 from windrow.bench.spark_join import SPARK_JOIN

@@ -44,7 +44,7 @@ class Cost:
 
 def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
     """Figures 7-6 and 7-7."""
-    bands, rounds = ((1, 5, 9), 3) if quick else (BANDS, 5)
+    bands, rounds = ((1, 5, 9), 2) if quick else (BANDS, 3)
     say("packets", 0.0)
     steps = generate(RATE / 8 if quick else RATE, SECONDS)
     figures: dict[str, float] = {}
@@ -90,7 +90,7 @@ def driven(query: Stream, steps: Steps, sizes: bool = False) -> Cost:
     running, cost = query.run(), Cost()
     for promised, frames in steps:
         calls: list[Callable[[], Any]] = [lambda n=name, f=frame: running.push(n, f) for name, frame in frames.items()]  # type: ignore[misc]
-        calls += [lambda n=name: running.promise(n, promised) for name in frames]  # type: ignore[misc]
+        calls += [lambda n=name, at=promised: running.promise(n, at) for name in frames]  # type: ignore[misc]
         for call in calls:
             began = time.process_time()
             call()

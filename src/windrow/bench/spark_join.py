@@ -153,8 +153,8 @@ class _Bench:
         return measured(query.recentProgress)
 
     def _joined(self, variant: str, data: str, how: str = "inner") -> DataFrame:
-        sides = [self._read(variant, data, name) for name in "lr"]
-        return windrow_join(*sides, how=how).to_spark() if variant == "windrow" else spark_join(*sides, how=how)
+        left, right = (self._read(variant, data, name) for name in "lr")
+        return windrow_join(left, right, how).to_spark() if variant == "windrow" else spark_join(left, right, how)
 
     def _read(self, variant: str, data: str, name: str) -> DataFrame:
         spark, path = self.sessions[variant], str(self.folder / data / name)
