@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 
-from windrow.bench import join_late, join_limit, join_skew, oa_join
+from windrow.bench import join_late, join_limit, join_skew, oa_join, spark_join
 from windrow.bench.flows import BACK, THERE, number_of_flows, packets_of_flows
-from windrow.bench.join_data import BAND, HOT_SPAN, HOUR, KEYS, MICROS, SLACK, side
+from windrow.bench.join_data import BAND, HOUR, KEYS, MICROS, SLACK, hot_span, side
 from windrow.bench.skew import CLOCK, PLANS, behind, fed_through, measured
 from windrow.testing import compare, oracle
 
@@ -21,9 +21,9 @@ def test_flows_have_as_many_partners_as_they_are_made_for():
     assert packets_of_flows("A", 50, 40, flows).equals(there)
 
 
-def partners(span, hot=0.0, rows=20_000):
+def partners(span, hot=0.0, keys=KEYS, rows=20_000):
     """Pairs per row, at the rate of the whole data."""
-    sides = [side(i, rows, span=span * rows / 1_000_000, hot=hot) for i in (0, 1)]
+    sides = [side(i, rows, keys, span * rows / 1_000_000, hot) for i in (0, 1)]
     return join_limit.batch_join(tuple(sides), BAND, 20).height / rows
 
 
@@ -31,7 +31,9 @@ def test_a_hot_key_has_half_of_the_rows_and_the_pairs_stay_of_one_order():
     hot = side(0, 20_000, hot=0.5)
     assert (hot["k"] == 0).mean() == pytest.approx(0.5, abs=0.02)
     assert partners(HOUR) == pytest.approx(2.8, rel=0.1)
-    assert partners(HOT_SPAN, 0.5) == pytest.approx(2.8, rel=0.15)
+    assert partners(hot_span(KEYS, HOUR), 0.5) == pytest.approx(2.8, rel=0.15)
+    assert partners(spark_join.SPAN, keys=spark_join.KEYS, rows=100_000) == pytest.approx(1.67, rel=0.15)
+    assert partners(hot_span(spark_join.KEYS, spark_join.SPAN), 0.5, spark_join.KEYS) == pytest.approx(1.67, rel=0.15)
 
 
 def test_rows_come_at_most_slack_out_of_order():

@@ -1,6 +1,7 @@
-"""Two streams to join, for join-limit and spark-join: a million rows of each over an hour, 1,000 keys, a band of +-5 s.
+"""Two streams to join, for join-limit and spark-join: a million rows of each, a band of 5 s on either side.
 
-With all keys equally likely a row has 2.8 partners on average. Rows come up to SLACK seconds out of order.
+For join-limit 1,000 keys over an hour: with all keys equally likely a row has 2.8 partners. For spark-join 10,000 keys
+over ten minutes, and 1.7 partners. Rows come up to SLACK seconds out of order.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ HOUR = 3600  # seconds
 BAND = 5  # seconds on either side
 SLACK = 3  # seconds, and the disorder of the data
 BATCH = 250_000  # rows of a side that are pushed at once, or are a micro-batch
-HOT_SPAN = HOUR * KEYS // 4  # so long that a join in which one key has half of the rows has as many pairs
+
+
+def hot_span(keys: int, span: float) -> float:
+    """How long rows must be spread, if half of them have one key, to have as many pairs as with uniform keys.
+
+    Half of the left rows each have half of the right rows to be paired with, instead of all with one in ``keys``.
+    """
+    return span * keys / 4
 
 
 def side(number: int, rows: int = ROWS, keys: int = KEYS, span: float = HOUR, hot: float = 0.0) -> pl.DataFrame:
