@@ -61,6 +61,7 @@ class Drawn:
     slack: int
     kinds: tuple[str, str]
     names: list[str] = field(default_factory=list)
+    using: str | None = None
 
     def often(self, share):
         return self.rng.random() < share
@@ -109,7 +110,9 @@ def drawn(seed):
         right = left.select("t", "k", "j", "n", y="x")
         right = right.where("y > 1") if draw.often(0.3) else right
     how = rng.choice(HOWS)
-    query = left.join(right, **keys(draw), **window(draw, itself), how=how, where=condition(draw, how))
+    draw.using = rng.choice([None, None, None, "oa", "opob", "iop", "opib" if how == "inner" else None])
+    more = {"how": how, "where": condition(draw, how), "using": draw.using}
+    query = left.join(right, **keys(draw), **window(draw, itself), **more)
     return followed(draw, query, how)
 
 
@@ -157,13 +160,15 @@ def followed(draw, query, how):
         query = query.where(draw.rng.choice(["x > 2", f"{value} < 7 OR k IS NULL", f"x = {value}"]))
     if not query.node.pair_times:
         return query
-    time = draw.rng.choice(TIMES[how])
+    time = draw.rng.choice(TIMES[how][:3] if draw.using == "opib" else TIMES[how])  # it can order by these
     kept = query.select("k", "x", u=time, z=value)
-    after = draw.rng.choice(["nothing", "window", "window", "window", "join", "distinct", "order"])
+    after = draw.rng.choice(["nothing", "window", "window", "window", "join", "distinct", "order", "both times"])
     if after == "window":
         return windowed(draw, kept)
     if after == "join":
         return joined_again(draw, kept)
+    if after == "both times" and "t_right" in query.schema and draw.using in (None, "oa"):  # an ordered join has one
+        return query.group_by("t", "t_right", "x").agg(n=wr.count(), s=wr.sum(value))
     if after == "distinct":
         return kept.select("u", "x").distinct()
     return query if after == "nothing" else kept.order_by("u")

@@ -9,9 +9,11 @@ import windrow as wr
 from windrow.errors import LateError
 from windrow.hosts.local import LocalRun
 from windrow.logical.nodes import HOWS
+from windrow.operators import WindowJoin
 from windrow.progress import FARTHEST
 from windrow.testing import accounted_join, compare, oracle
 from windrow.testing.disturbed import disturbed
+from windrow.windows.pairing import Within
 
 SCHEMA = {"t": pl.Int64(), "k": pl.Int64(), "x": pl.Int64()}
 # The (time, key) of the rows of each side, and the window of the join.
@@ -66,6 +68,15 @@ def test_a_join_with_an_empty_side_keeps_no_row_longer_than_its_window():
         run.push("l", [{"t": t, "k": 1, "x": 0}]).promise("l", t).promise("r", t)
     assert run.counts["rows_freed"] >= 98
     assert run.results().height == run.counts["rows_freed"]
+
+
+@pytest.mark.xfail(raises=ValueError, strict=True, reason="a run of which no row is left cannot be stored yet")
+@pytest.mark.parametrize("how", ["semi", "anti"])
+def test_a_semi_join_whose_rows_have_all_found_a_partner_can_be_stored(how):
+    join = WindowJoin(["@k"], Within(0, 5), ({"a": pl.Int64()}, {"b": pl.Int64()}), how=how)
+    join.on_batch(0, pl.DataFrame({"@k": [1], "@t": [10], "a": [1]}))
+    join.on_batch(1, pl.DataFrame({"@k": [1], "@t": [12], "b": [1]}))
+    assert not [name for name in join.changes() if name.startswith("left/")]
 
 
 # -- late rows ---------------------------------------------------------------------------------------------------------

@@ -14,11 +14,11 @@ from random_joins import drawn
 from windrow.api.stream import Stream
 from windrow.logical.nodes import Join
 from windrow.testing import compare, oracle, replay
-from windrow.testing.accounting import accounted_join, countable_join, without_key
+from windrow.testing.accounting import accounted_join, countable_join
 from windrow.testing.disturbed import disturbed
 from windrow.testing.simulated import SimulatedSpark
 
-SEEDS = range(int(50 * max(1, EXAMPLES)))
+SEEDS = range(int(40 * max(1, EXAMPLES)))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -26,7 +26,7 @@ def test_random_joins_equal_the_oracle_under_any_arrival(seed):
     replay(drawn(seed), runs=2, seed=seed)
 
 
-@pytest.mark.parametrize("seed", SEEDS[::3])
+@pytest.mark.parametrize("seed", SEEDS[::4])
 def test_random_joins_as_spark_drives_them(seed):
     """In micro-batches that fail and restart on other workers, and over finite sources; results equal the oracle's."""
     query = drawn(seed)
@@ -40,7 +40,8 @@ def test_random_joins_as_spark_drives_them(seed):
     assert sum(batch.counts["rows_late"] for batch in out) == 0
     check_among(pl.concat([batch.results for batch in out]), expected, f"streaming, seed {seed}")
     join = countable_join(query)
-    if join is not None and join.how not in ("semi", "anti"):  # there a row leaves with its first partner
+    # Rows of a semi or anti join leave with their first partner, and ordered joins make pairs later.
+    if join is not None and join.how not in ("semi", "anti") and join.using in (None, "oa"):
         assert sum(batch.counts["rows_joined"] for batch in out) == partners(query, join)
     spark = SimulatedSpark(shards=3, seed=seed)
     whole = spark.collect(with_sources(query, {n: spark.frame([d[::2], d[1::2]]) for n, d in given.items()}))
@@ -59,7 +60,7 @@ def test_rows_that_come_later_than_promised_are_late_and_all_rows_add_up(seed):
         rng.shuffle(rows)
         for name, row in rows:
             run.push(name, row)
-        accounted_join(run.end().counts, left_out=without_key(query, query.node))
+        accounted_join(run.end().counts)
         if query.node.how in ("inner", "semi"):
             check_among(run.results(), oracle(query), f"seed {seed}")
 

@@ -11,6 +11,7 @@ import windrow as wr
 from windrow.api.stream import Stream
 from windrow.errors import QueryError
 from windrow.logical.nodes import LATER, LEFT, RIGHT, PairAggregate, WindowAggregate
+from windrow.sinks.parquet import read_committed
 from windrow.testing import compare, oracle, replay
 from windrow.testing.disturbed import disturbed
 from windrow.testing.simulated import SimulatedSpark
@@ -34,7 +35,10 @@ def drawn(seed):
         near = {"tumbling": rng.choice([1, 7, 20])}
     how = rng.choice(["inner", "inner", "left", "right", "full"])
     pairs = left.join(right, on="k", how=how, **near)
-    match rng.choice(["nothing", "where", "select", "apply"]):
+    match rng.choice(["nothing", "where", "select", "apply", "lookup"]):
+        case "lookup":
+            names = pl.DataFrame({"y": [None, 2, 3, 3, 5], "name": ["n", "a", "b", "c", "d"]})
+            pairs = pairs.join(wr.table(names, name="names"), on="y", how=rng.choice(["inner", "left", "anti"]))
         case "where":
             pairs = pairs.where("x is null or x > 2")
         case "select":
@@ -234,3 +238,22 @@ def test_groups_by_the_minute_of_both_times():
     found = {((a - START).seconds // 60, (b - START).seconds // 60): n for a, b, n in query.collect().rows()}
     assert found == {(0, 0): 1, (0, 1): 3, (1, 1): 2, (3, 3): 1}
     replay(query, runs=4)
+
+
+@pytest.mark.spark
+def test_on_spark_a_group_comes_out_by_a_joint_promise_over_a_restart(spark, tmp_path):
+    """p1 to p3 of Figure 7-5, then p4 and p5, with another group of which a row came before the restart."""
+    runs = [{"S0": ([0, 2], 2), "S1": ([1], 2)}, {"S0": ([], 4), "S1": ([3], 4)}]
+    expected = [[(0, 1, 1)], [(0, 1, 1), (2, 1, 1), (2, 3, 1)]]
+    for number, (given, wanted) in enumerate(zip(runs, expected, strict=True)):
+        for name, (times, promise) in given.items():
+            (tmp_path / name).mkdir(exist_ok=True)
+            marked(times, promise).write_parquet(tmp_path / name / f"{number}.parquet")
+        streams = {
+            name: wr.read_parquet(tmp_path / name, progress="t", punctuation="m", name=name, streaming=True)
+            for name in given
+        }
+        writer = wr.sql(Q7_1, **streams).to_spark().writeStream.trigger(availableNow=True)
+        writer = writer.option("checkpointLocation", str(tmp_path / "state"))
+        writer.format("parquet").option("path", str(tmp_path / "out")).start().awaitTermination()
+        assert sorted(read_committed(tmp_path / "out").rows()) == wanted

@@ -30,6 +30,7 @@ def doubled(x):
 
 
 SHARED = stream()
+NAMES = wr.table([{"k": 0, "name": "zero"}], name="names")
 QUERIES = {
     "Scan": lambda: stream(),
     "Filter": lambda: stream().where("x > 1"),
@@ -42,6 +43,7 @@ QUERIES = {
     "Distinct": lambda: stream().distinct(),
     "Ordered": lambda: stream().order_by("t", "y DESC"),
     "Join": lambda: stream("a").join(stream("b"), on="k", within=(0, 5)),
+    "Lookup": lambda: stream().join(NAMES, on="k", how="left", where="x > 5"),
     "PairAggregate": lambda: (
         stream("a").join(stream("b"), on="k", within=(0, 5)).group_by("t", "t_right", "y").agg(m=wr.max("x"))
     ),

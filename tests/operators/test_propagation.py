@@ -24,6 +24,7 @@ from windrow.operators import (
     Generate,
     Instants,
     Judge,
+    Lookup,
     Meld,
     Merge,
     Options,
@@ -48,6 +49,7 @@ from windrow.progress import END, START, Punctuation
 from windrow.spec.functions import Function
 from windrow.spec.names import ROW
 from windrow.spec.rules import RowSlack
+from windrow.spec.tables import Table
 from windrow.windows import Landmark, Session, SlideByTuple, Sliding
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=8)
@@ -57,6 +59,8 @@ SLIDING = Sliding(10, 4, 1)
 GAPS = Sliding(3, 10, 2)
 RESULT = Project([pl.all(), pl.col("window_end").alias("@t")])  # results progress on window_end
 ZERO = pl.col("x") == 0
+TWO = pl.DataFrame({"x": [0, 0], "name": ["a", "b"]})
+NAMES = Table("names", tuple(TWO.schema.items()), lambda: TWO)
 TENS = Function("tens", lambda t: t // 10 * 10, ("t",), pl.Int64(), monotone=True)
 
 
@@ -71,6 +75,7 @@ CHAINS = {
     "apply": lambda: [Apply("y", Function("y", lambda t: -t, ("t",), pl.Int64()))],
     "apply to the attribute": lambda: [Apply("t", TENS, pl.Int64())],
     "retime": lambda: [Retime("t", pl.Int64(), pl.col("t") // 7 * 7 + 3, pl.Int64())],
+    "lookup": lambda: [Lookup(NAMES, [(pl.col("x"), pl.col("x"))], [("t", 0, "t"), ("name", 1, "name")])],
     "split": lambda: [Split(ZERO, [], [Select(pl.col("x") == 7)])],
     "split, one way moved": lambda: [Split(ZERO, [], [Retime("t", pl.Int64(), pl.col("t") - 5, pl.Int64())])],
     "unique": lambda: [Unique(["t", "x"])],

@@ -62,6 +62,7 @@ QUERIES = {
     "top": lambda: wr.sql(TOP, s=stream()),
     "together": together,
     "self_join": self_join,
+    "lookup": lambda: counted(stream().join(wr.table([{"k": "", "name": ""}], name="names"), on="k").where("x > 1")),
     "join_of_windows": join_of_windows,
     "join_then_another_key": join_then_another_key,
 }

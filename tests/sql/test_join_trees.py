@@ -40,6 +40,9 @@ def test_all_tables_are_in_one_tumbling_window():
     below, above = joins_of("SELECT w FROM L, R, C [TUMBLING 1 MINUTE, WA ts] WHERE L.k = R.k AND R.k = C.k")
     assert below.window == above.window == SameWindow(MINUTE)
     assert above.where is None
+    for time in "LRC":
+        counted = f"SELECT count(*) AS n [TUMBLING 1 MINUTE, WA {time}.ts] FROM L, R, C [TUMBLING 1 MINUTE, WA ts]"
+        assert f"{time}.ts" in joins_of(counted)[-1].times
 
 
 def test_bounds_follow_from_others():
@@ -57,6 +60,17 @@ def test_bounds_follow_from_others():
     tables = "L AS a JOIN L AS b ON b.ts = a.ts JOIN L AS c ON c.ts = b.ts JOIN L AS d ON d.ts - b.ts BETWEEN"
     last = joins_of(f"SELECT a.k FROM {tables} INTERVAL 0 SECONDS AND INTERVAL 5 SECONDS")[-1]
     assert (progress(last), last.window) == (["a.ts", "ts"], Within(0, 5 * SECOND))
+
+
+def test_a_tree_progresses_on_the_time_that_its_window_names():
+    tables = f"L JOIN R ON {BAND} JOIN C ON C.ts - R.ts BETWEEN INTERVAL 0 SECONDS AND INTERVAL 1 SECOND"
+    for time, window in (("L", Within(-5 * SECOND, 11 * SECOND)), ("R", Within(0, SECOND)), ("C", Within(0, SECOND))):
+        last = joins_of(f"SELECT count(*) AS n [TUMBLING 1 MINUTE, WA {time}.ts] FROM {tables}")[-1]
+        assert (f"{time}.ts" in last.times, last.window) == (True, window)
+        assert joins_of(f"SELECT {time}.ts FROM {tables}")[-1].window == window
+        counted = planned(f"SELECT count(*) AS n FROM ({tables}) [TUMBLING 1 MINUTE, WA {time}.ts]")
+        assert counted.input.progress == f"{time}.ts"
+    assert where(joins_of(f"SELECT L.ts FROM {tables}")[-1]).startswith("C.ts - R.ts BETWEEN")
 
 
 def test_joins_in_parentheses_and_nested():

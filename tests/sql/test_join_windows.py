@@ -3,6 +3,7 @@
 import pytest
 from join_queries import BAND, MINUTE, check_refused, join_of, keys, planned, where
 
+import windrow as wr
 from windrow.windows.pairing import SameWindow, Within
 
 
@@ -45,6 +46,14 @@ def test_windows_of_rows_count_back_in_one_numbering():
         join = join_of(query.format(wa) + " AND b.t > a.t")
         assert (join.window, join.by_rows, keys(join)) == (Within(-1, 2), True, [("k", "k")])
         assert where(join) == "b.t > a.t"
+
+
+def test_rows_are_joined_by_their_numbers():
+    rows = [{"n": i, "t": i % 7, "k": i % 3 % 2} for i in range(20)]
+    query = "SELECT a.n, b.n AS m FROM N AS a [RANGE 5 ROWS] JOIN N AS b [RANGE 2 ROWS] ON a.k = b.k AND a.t < b.t"
+    found = wr.sql(query, N=wr.stream(rows, "t", slack=9, row_num="n")).collect().rows()
+    near = [(a, b) for a in rows for b in rows if a["k"] == b["k"] and -2 < b["n"] - a["n"] < 5 and a["t"] < b["t"]]
+    assert sorted(found) == sorted((a["n"], b["n"]) for a, b in near)
 
 
 def test_each_table_has_its_own_policy_for_late_rows():

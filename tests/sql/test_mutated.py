@@ -22,6 +22,13 @@ QUERIES = [
     "FROM s [RANGE 5, RATTR t, SLIDE 2 ROWS, SATTR rank(t), PA k]",
     "SELECT a, CAST(c AS DOUBLE) / 2 AS y, substring(b, 1, 2) AS z FROM s AS q(a, b, c, d)",
     "SELECT k, avg(x) AS a FROM s [SESSION 3, LATE SIDE] GROUP BY 1 HAVING a > 1",
+    "SELECT s.k, o.x AS y FROM s [RANGE 5, WA s.t, LATE SIDE] LEFT JOIN o [RANGE 3, WA t] ON s.k = o.k AND s.x < o.x",
+    "SELECT k, t, s.* EXCEPT (k, t) FROM s FULL OUTER JOIN o USING (k, t) WHERE k > 'a' ORDER BY t",
+    "SELECT count(*) AS c [TUMBLING 5, WA a.t] FROM s AS a, (o AS b JOIN s AS c ON b.t = c.t), o AS d "
+    "WHERE a.k = b.k AND c.t BETWEEN a.t - 2 AND a.t + 2 AND d.t - b.t BETWEEN 0 AND 3 AND a.x + b.x < d.x",
+    "SELECT * FROM s LEFT ANTI JOIN (SELECT k AS j, t AS u FROM o) AS z ON k = j AND u = t WHERE x > 3",
+    "SELECT M.k, N.x FROM s UNION o AS M, o AS N [RANGE TUMBLING 4, WA t, ORIGIN 1] WHERE M.k = N.k",
+    "SELECT /*+ USING(oa) */ a.t, b.x FROM s AS a [RANGE 3 ROWS, WA row_num] JOIN s AS b [RANGE 2 ROWS] ON a.k = b.k",
 ]
 WORDS = [
     "'",

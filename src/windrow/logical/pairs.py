@@ -12,6 +12,7 @@ from sqlglot import exp
 from windrow.logical.expressions import dtype_of
 from windrow.logical.join import LEFT, RIGHT, Join
 from windrow.logical.kinds import Single
+from windrow.logical.lookup import Lookup
 from windrow.logical.monotone import monotone
 from windrow.logical.node import Node, Time, Times, columns_in, progressing
 from windrow.logical.rows import Apply, Filter, Project
@@ -73,11 +74,13 @@ def _anonymous(tree: exp.Expr) -> exp.Expr:
 def both_times(node: Node, keys: Mapping[str, exp.Expr]) -> tuple[str, str] | None:
     """Of the keys of groups, those that are the left and the right time of the pairs of a join; None if not both are.
 
-    What is between the join and the groups must let joint promises pass: conditions, expressions and functions do. A
-    join that puts its results in order makes none.
+    What is between the join and the groups must let joint promises pass: conditions, expressions, functions and
+    lookups in a table do. A join that puts its results in order makes none.
     """
     origin = node
-    while isinstance(origin, (Filter, Project, Apply)) and getattr(origin, "on", None) is None:
+    while isinstance(origin, (Filter, Project, Apply, Lookup)):
+        if isinstance(origin, Project) and origin.on is not None:  # from there on rows progress on one time
+            return None
         origin = origin.input
     unordered = isinstance(origin, Join) and origin.using in (None, "oa")
     if not unordered and not isinstance(origin, PairAggregate):

@@ -24,6 +24,7 @@ from windrow.operators.rows.select import Select
 from windrow.operators.rows.sort import Merge, Sort
 from windrow.operators.rows.split import Split
 from windrow.operators.rows.top import Top
+from windrow.operators.rows.with_keys import WithKeys
 from windrow.operators.windows.adaptpaned import AdaptPaned
 from windrow.operators.windows.adaptwid import AdaptWid
 from windrow.operators.windows.bins import Bins
@@ -101,5 +102,6 @@ __all__ = [
     "Wid",
     "WindowJoin",
     "Windowing",
+    "WithKeys",
     "Witness",
 ]

@@ -19,7 +19,7 @@ from windrow.operators.state.late import late_schema
 from windrow.planner.choice import NOTHING, Given, chosen
 from windrow.planner.choose import Choice
 from windrow.planner.in_order import IOP, check_in_order, check_join_in_order, cost_of_order, merged
-from windrow.planner.joins import join_arms, join_stage
+from windrow.planner.joins import SIDES, join_arms, join_stage, named_keys
 from windrow.planner.lookups import looking_up
 from windrow.planner.pairs import pair_stage
 from windrow.planner.partition import ByKeys
@@ -156,10 +156,14 @@ class _Build:
         build = replace(self, in_order=in_order or self.in_order)
         wants = [Wanted(by_rows=True) if node.by_rows else wanted_on(n, n.progress) for n in node.inputs]
         sides = [build.pipelines(each, want) for each, want in zip(node.inputs, wants, strict=True)]
-        sides = [about_everyone(each, side) for each, side in zip(node.inputs, sides, strict=True)]
+        named = [None if node.by_rows or in_order or node.using else named_keys(node, side) for side in SIDES]
+        sides = [
+            side if name is not None else about_everyone(each, side)
+            for each, side, name in zip(node.inputs, sides, named, strict=True)
+        ]
         costs = [cost_of_order(n, side, self.given) for n, side in zip(node.inputs, sides, strict=True)]
         arms = join_arms(node, sides, costs if in_order else None)
-        return join_stage(next(self.numbers), node, arms, wanted.of, wanted.joint, in_order)
+        return join_stage(next(self.numbers), node, arms, wanted.of, named, wanted.joint, in_order)
 
     def _read(self, scan: logical.Scan, wanted: Wanted) -> Read:
         """A source that is wanted twice, with the same progress, is read once."""

@@ -14,8 +14,9 @@ from windrow.logical.checked_join import common_type
 from windrow.logical.explain import join_text
 from windrow.logical.expressions import dtype_of, translate
 from windrow.logical.nodes import LATER, UNMATCHED, Join, Side
-from windrow.operators import Operator, OpibJoin, OpobJoin, Select, WindowJoin
+from windrow.operators import Operator, OpibJoin, OpobJoin, WindowJoin, WithKeys
 from windrow.operators import Project as ProjectOperator
+from windrow.operators.joins.finished import Named
 from windrow.operators.joins.opib_join import refused
 from windrow.operators.joins.window_join import Kind, On
 from windrow.operators.state.late import late_schema
@@ -90,8 +91,7 @@ def _prepared(node: Join, side: Side) -> list[Step]:
     kept = partial(ProjectOperator, [*columns, pl.col(PROGRESS)])
     steps = [Step("prepare", kept, "the keys, and the columns of the result", renames=renames)]
     if keys and side not in UNMATCHED[node.how]:
-        there = pl.all_horizontal([pl.col(name).is_not_null() for name in keys])
-        steps.append(Step("select", partial(Select, there), "rows with a key: NULL equals nothing"))
+        steps.append(Step("keys", partial(WithKeys, list(keys)), "rows with a key: NULL equals nothing"))
     return steps
 
 
@@ -100,8 +100,28 @@ def _key_type(node: Join, pair: tuple[exp.Expr, exp.Expr]) -> pl.DataType:
     return common_type(a, dtype_of(a, node.left.schema), b, dtype_of(b, node.right.schema))
 
 
+def named_keys(node: Join, side: Side) -> Named | None:
+    """How promises of a side name keys of the join, if they are about single ones and name all of its keys."""
+    by, given = node.inputs[side].promised_by, node.inputs[side].schema
+    keys = {e.name: name for name, pair in zip(key_columns(node), node.on, strict=True) if _is_column(e := pair[side])}
+    if not by or set(by) != set(keys) or len(keys) != len(node.on):
+        return None
+    types = {name: _key_type(node, pair) for name, pair in zip(key_columns(node), node.on, strict=True)}
+    return Named(tuple((keys[c], given[c]) for c in by), tuple(types.items()))
+
+
+def _is_column(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Column)
+
+
 def join_stage(
-    number: int, node: Join, arms: tuple[Arm, ...], on: str | None, joint: bool = False, in_order: bool = False
+    number: int,
+    node: Join,
+    arms: tuple[Arm, ...],
+    on: str | None,
+    named: Sequence[Named | None] = (None, None),
+    joint: bool = False,
+    in_order: bool = False,
 ) -> Stage:
     """``on``: which time of a result its consumer wants to progress on; the later one if it does not say. ``joint``: it
     wants promises about both times, too; a join that holds results back has none.
@@ -121,6 +141,7 @@ def join_stage(
         where=translate(node.where, node.pairs) if node.where is not None else None,
         test=node.test,
         late=node.late,
+        named=(named[0], named[1]),
         joint=joint,
     )
     make = join if ordered is None else partial(_ordered, ordered, join)

@@ -12,20 +12,24 @@ from windrow.logical.nodes import Node
 from windrow.sql.band import Bands
 from windrow.sql.pairs import Origins, Pairs
 from windrow.sql.relations import HALF, Leaf, Pair, Relation, Static
-from windrow.sql.scope import Merged, Scope, View
+from windrow.sql.scope import Merged, Scope, View, attributes
 from windrow.sql.terms import Terms
 from windrow.sql.trees import WindowClause
 
 
 @dataclass
 class JoinedTables:
-    """The tables of a SELECT with joins, and how their rows are paired. ``using``: the physical join to use."""
+    """The tables of a SELECT with joins, and how their rows are paired. ``using``: the physical join to use.
+
+    ``clause``: a window over all of it.
+    """
 
     terms: Terms
     select: exp.Select
     whole: Relation
     leaves: list[Leaf | Static]
     using: str | None = None
+    clause: WindowClause | None = None
 
     def plan(self) -> Node:
         """The joined rows. The columns of the SELECT are resolved on the way, and its WHERE is used up."""
@@ -38,14 +42,25 @@ class JoinedTables:
         self.pairs = Pairs(self.terms, self.leaves, self.origins, Bands(times, self.terms.text), self.using)
         self.view = self._view(self.whole)
         self.scope.resolve(self.select, self.view)
+        if self.clause is not None:
+            self.scope.clause(self.clause, self.view)
         self._order_by_aliases()
         self._place_where()
+        self.pairs.wanted = self._wanted(frozenset(times))
         return self.pairs.part(self.whole).node
 
-    def resolved(self, clause: WindowClause) -> WindowClause:
-        """A window clause over the join, with the columns it means."""
-        self.scope.clause(clause, self.view)
-        return clause
+    def _wanted(self, times: frozenset[str]) -> frozenset[str]:
+        """The times that a window names, or else a group, the order, or the select list."""
+        clauses = [self.clause, *(i for i in self.select.expressions if isinstance(i, WindowClause))]
+        named = {a.name for clause in clauses if clause is not None for a in attributes(clause)}
+        if windowed := named & times:
+            return frozenset(windowed)
+        for part in ("group", "order", "expressions"):
+            trees = self.select.args.get(part) or []
+            listed = trees if isinstance(trees, list) else [trees]
+            if found := {c.name for tree in listed for c in tree.find_all(exp.Column)} & times:
+                return frozenset(found)
+        return frozenset()
 
     def _check(self) -> None:
         """Refuse tables with the same name, and those without a time."""

@@ -60,13 +60,16 @@ class Near:
 
 @dataclass
 class Pairs:
-    """Plans the joins of one FROM. ``using``: the physical join, if the query names one."""
+    """Plans the joins of one FROM. ``using``: the physical join, if the query names one. ``wanted``: the times that the
+    results should progress on.
+    """
 
     terms: Terms
     leaves: Sequence[Leaf | Static]
     origins: Origins
     bands: Bands
     using: str | None = None
+    wanted: frozenset[str] = frozenset()
 
     def part(self, relation: Relation, given: tuple[Distance, ...] = ()) -> Part:
         """The rows of a relation. ``given``: what the joins above demand, so that other rows are not needed."""
@@ -218,7 +221,8 @@ class Pairs:
             if not part.times:
                 raise self._timeless(side)
         if windows and windows[0].kind == "tumbling":
-            return Near(SameWindow(windows[0].length, windows[0].origin), (left.times[0], right.times[0]))
+            times = min(product(left.times, right.times), key=lambda p: not {*p} & self.wanted)
+            return Near(SameWindow(windows[0].length, windows[0].origin), times)
         most = nearest([*known, *left.facts, *right.facts])
         if any(bound < 0 for (a, b), bound in most.items() if a == b):
             told = [c.copy() for c in pair.conditions if self.bands.of(c)]
@@ -227,7 +231,7 @@ class Pairs:
         bounded = [p for p in product(left.times, right.times) if p in most and p[::-1] in most]
         if not bounded:
             raise self._unbounded(pair, left, right, most)
-        times = min(bounded, key=lambda p: most[p] + most[p[::-1]])
+        times = min(bounded, key=lambda p: (not {*p} & self.wanted, most[p] + most[p[::-1]]))
         return Near(Within(-most[times[::-1]], most[times]), times)
 
     def _rows(self, pair: Pair) -> Near:

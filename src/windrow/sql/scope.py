@@ -111,7 +111,7 @@ class Scope:
 
     def clause(self, clause: WindowClause, view: View | None = None) -> None:
         """Replace each attribute of a window clause by the column it means."""
-        for given in [a for name in ATTRIBUTES for a in _listed(clause.args.get(name))]:
+        for given in attributes(clause):
             column = given if isinstance(given, exp.Column) else exp.Column(this=given.copy())
             found = self.column(column, self.everything if view is None else view)
             if isinstance(found, exp.Column):
@@ -265,6 +265,11 @@ class Stars:
         for column in [column for _, tree in found for column in tree.find_all(exp.Column)]:
             column.this.meta.update({"start": start, "end": end})  # so that errors underline the star
         return [exp.alias_(tree, name, quoted=True) for name, tree in found if name.lower() not in left_out]
+
+
+def attributes(clause: WindowClause) -> list[exp.Expr]:
+    """The columns that a window clause names."""
+    return [each for name in ATTRIBUTES for each in _listed(clause.args.get(name))]
 
 
 def _columns(select: exp.Expr) -> Iterator[tuple[str, exp.Column]]:

@@ -146,8 +146,7 @@ class _Planner(Tables):
         if isinstance(whole, Pair):
             hinted = clause is None and whole.of_streams and not self._grouped(select)
             using = join_hint(select, self.text) if hinted else None
-            tables = JoinedTables(self, select, whole, relations.leaves, using)
-            return tables.plan(), clause if clause is None else tables.resolved(clause)
+            return JoinedTables(self, select, whole, relations.leaves, using, clause).plan(), clause
         scope, clause = Scope([whole.name], [whole.node.schema], self.text), clause_of(found.this)
         scope.resolve(select)
         if clause is not None:

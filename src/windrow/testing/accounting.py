@@ -6,16 +6,13 @@ Of a join: it found a partner, left without one, or waits.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import polars as pl
 
 from windrow.api.stream import Stream
-from windrow.logical.expressions import translate
-from windrow.logical.nodes import UNMATCHED, Join, Node, Project, Scan, Side, Union, WindowAggregate
+from windrow.logical.nodes import Join, Node, Project, Scan, Union, WindowAggregate
 from windrow.spec.names import VERSION
 from windrow.testing.mismatch import Mismatch
-from windrow.testing.oracle import oracle
 from windrow.windows import Sliding
 
 
@@ -68,7 +65,6 @@ def accounted_join(
     counts: Mapping[str, int],
     *,
     waiting: int = 0,
-    left_out: int = 0,
     bad_pairs: int = 0,
     markers: int = 0,
     where: str = "",
@@ -76,8 +72,8 @@ def accounted_join(
     """Raise Mismatch unless each row that a join read found a partner, left without one, waits, was late or is bad.
 
     ``counts``: those of a query with one join directly over its sources. ``waiting``: rows without a partner that the
-    join still holds, none when all streams have ended. ``left_out``: rows that never came to the join, as those whose
-    key is NULL. ``bad_pairs``: pairs for which a condition failed, which count as bad and are no rows that were read.
+    join still holds, none when all streams have ended. ``bad_pairs``: pairs for which a condition failed, which count
+    as bad and are no rows that were read.
 
     >>> from windrow import stream
     >>> left, right = (stream([{"t": 1}], progress="t", slack=0, name=name) for name in ("left", "right"))
@@ -89,7 +85,7 @@ def accounted_join(
     >>> accounted_join(run.end().counts)
     """
     found = {name: counts[name] for name in ("rows_joined", "rows_freed", "rows_late", "rows_bad")}
-    read = counts["rows_in"] - markers - left_out
+    read = counts["rows_in"] - markers
     if sum(found.values()) - bad_pairs + waiting != read:
         raise Mismatch(
             f"{where or 'rows of the join'}: {read} were read, and they are {found}, of which {bad_pairs} are pairs; "
@@ -107,18 +103,6 @@ def countable_join(query: Stream) -> Join | None:
     sides = [_sources(each) for each in node.inputs]
     names = [scan.name for side in sides for scan in side]
     return node if all(sides) and len(set(names)) == len(names) else None
-
-
-def without_key(query: Stream, join: Join) -> int:
-    """How many rows never come to a join because they have a NULL key, and do not come out alone."""
-    sides: list[Side] = [side for side in (0, 1) if join.on and side not in UNMATCHED[join.how]]
-    return sum(_with_null(query, join, side) for side in sides)
-
-
-def _with_null(query: Stream, join: Join, side: Side) -> int:
-    node = join.inputs[side]
-    keys = [translate(pair[side], node.schema).is_null() for pair in join.on]
-    return oracle(replace(query, node=node)).filter(pl.any_horizontal(keys)).height
 
 
 def _sources(node: Node) -> list[Scan]:

@@ -24,7 +24,7 @@ from windrow.logical.nodes import (
 from windrow.operators.rows.retract import RETRACTED
 from windrow.spec.names import STATUS, VERSION, WINDOW_END, WINDOW_START
 from windrow.spec.time import physical
-from windrow.testing.accounting import accounted, accounted_join, countable, countable_join, without_key
+from windrow.testing.accounting import accounted, accounted_join, countable, countable_join
 from windrow.testing.mismatch import Mismatch
 from windrow.testing.oracle import bad_rows, oracle
 from windrow.testing.oracle.admission import progress_values
@@ -69,10 +69,8 @@ def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -
             column, windows = counted
             accounted(run.counts, last, column, windows=windows, markers=_markers(query), where=f"run {number}")
         if (join := countable_join(query)) is not None:
-            left_out, pairs = without_key(query, join), _bad_pairs(query, join)
-            accounted_join(
-                run.counts, left_out=left_out, bad_pairs=pairs, markers=_markers(query), where=f"run {number}"
-            )
+            pairs = _bad_pairs(query, join)
+            accounted_join(run.counts, bad_pairs=pairs, markers=_markers(query), where=f"run {number}")
 
 
 def _scanned_once(query: Stream) -> bool:

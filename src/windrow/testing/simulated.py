@@ -14,7 +14,6 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -34,6 +33,7 @@ from windrow.hosts.counters import NAMES
 from windrow.hosts.spark import shard as shards_of
 from windrow.hosts.spark.compile import BAD_ROWS, LATE_ROWS, RESULTS
 from windrow.hosts.spark.exchange import METRICS, Kind
+from windrow.hosts.spark.live_graphs import LiveGraphs
 from windrow.hosts.spark.native import applies
 from windrow.hosts.spark.schema import to_spark as spark_schema
 from windrow.hosts.spark.session import SHUFFLE_PARTITIONS, STATE_STORE
@@ -348,7 +348,7 @@ class Worker:
     """A Python worker of Spark: what its process keeps between tasks, and the folder of its machine."""
 
     def __init__(self, folder: str) -> None:
-        self.graphs: OrderedDict[Any, Any] = OrderedDict()
+        self.graphs = LiveGraphs()
         self.folder = folder
 
     @contextmanager

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from windrow.operators.joins.condition import Condition
+from windrow.operators.joins.finished import Finished, Named
 from windrow.operators.joins.promises import joint
 from windrow.operators.operator import Item, Side, Wait
 from windrow.operators.state.join_side import JoinSide, hashed
@@ -36,6 +37,7 @@ class Kept:
     types: dict[str, pl.DataType]  # the columns of results that are from this side
     promised: int = START
     reached: int | None = None  # of a side that has ended: how far it came
+    finished: Finished = field(default_factory=Finished)
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,8 @@ class WindowJoin:
     left row of a semi join when its first partner comes. A NULL key equals nothing.
 
     ``types``: the columns of each side that results and conditions have. ``joint``: promises are about both times of a
-    result, too.
+    result, too. ``named``: how promises of a side name single keys, if they do: a key of which more is promised than of
+    all lets rows of the other side go early.
 
     >>> types = {"k": pl.Int64(), "a": pl.String()}, {"b": pl.String()}
     >>> join = WindowJoin(["@k"], pairing.Within(0, 5), types)
@@ -95,6 +98,7 @@ class WindowJoin:
         where: pl.Expr | None = None,
         test: Function | None = None,
         late: tuple[str, str] = ("drop", "drop"),
+        named: tuple[Named | None, Named | None] = (None, None),
         joint: bool = False,
     ) -> None:
         self.keys = list(keys)
@@ -104,14 +108,18 @@ class WindowJoin:
         self.kind = Kind.of(how)
         self.condition = None if where is None and test is None else Condition(where, test)
         self.late = late
-        self.sides = (Kept(JoinSide(keys), dict(types[0])), Kept(JoinSide(keys), dict(types[1])))
+        self.sides = (
+            Kept(JoinSide(keys), dict(types[0]), finished=Finished(named[0])),
+            Kept(JoinSide(keys), dict(types[1]), finished=Finished(named[1])),
+        )
         self.given = START
         self._saved = self._progress()
 
     # -- rows --------------------------------------------------------------------------------------------------
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         side = _side(port)
-        rows, late = self.on_time(side, batch, self.sides[side].promised)
+        own = self.sides[side]
+        rows, late = self.on_time(side, batch, own.finished.promised(batch, own.promised))
         if not rows.height:
             return late
         rows = hashed(rows, self.keys)
@@ -122,15 +130,17 @@ class WindowJoin:
         for number, mine, places in other.rows.partners(rows, least, greatest):
             self._pair(found, side, rows, mine, number, places, matched)
         found.joined += int(matched.sum())
-        self._keep(found, side, rows, matched, greatest >= other.promised)
+        self._keep(found, side, rows, matched, greatest >= np.asarray(other.finished.promised(rows, other.promised)))
         return [*found.items, *_counted(found), *late]
 
-    def on_time(self, side: pairing.Side, batch: Batch, promised: int) -> tuple[Batch, list[Item]]:
+    def on_time(self, side: pairing.Side, batch: Batch, promised: int | pl.Series) -> tuple[Batch, list[Item]]:
         """The rows that keep a promise about their side. Late ones are counted at home; "side" shows them."""
         policy = self.late[side]
-        copied = batch.filter(~pl.col(HOME) & (pl.col(PROGRESS) >= promised)) if HOME in batch.columns else None
-        own = batch if copied is None else batch.filter(pl.col(HOME))
-        rows, late = on_time(own, promised, "error" if policy == "error" else "drop")
+        copied = batch.filter(~batch[HOME] & (batch[PROGRESS] >= promised)) if HOME in batch.columns else None
+        if copied is not None:
+            promised = promised.filter(batch[HOME]) if isinstance(promised, pl.Series) else promised
+            batch = batch.filter(HOME)
+        rows, late = on_time(batch, promised, "error" if policy == "error" else "drop")
         if policy == "drop":
             late = [replace(s, rows=s.rows.select(LATE_BY, LATE_ROWS)) for s in late if isinstance(s, Side)]
         return (rows if copied is None else pl.concat([rows, copied]).drop(HOME)), late
@@ -222,10 +232,30 @@ class WindowJoin:
     # -- promises ----------------------------------------------------------------------------------------------
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         side = self.sides[port]
-        if promise.group is not None or promise.value <= side.promised:
+        if promise.value <= side.promised:
             return []
+        if promise.group is not None:
+            return self._finish(_side(1 - port), promise)
         side.promised, side.reached = promise.value, promise.reached
+        side.finished.forget(promise.value)
         return [*self._free(_side(1 - port)), *self._news()]
+
+    def _finish(self, side: pairing.Side, promise: Punctuation) -> list[Item]:
+        """Rows of a side with a key of which the other side has promised more than of all: their partners have come."""
+        key = self.sides[1 - side].finished.give(promise)
+        if key is None:
+            return []
+        kept, found = self.sides[side], _Found()
+        below = END if promise.value == END else int(self.window.first_kept(side, promise.value))
+        for number, places in kept.rows.of_key(key, below):
+            run = kept.rows.runs[number]
+            alone = places[~run.matched[places]]
+            found.freed += len(alone)
+            if side in self.kind.alone and len(alone):
+                found.items.append(self._single(side, run.frame[alone].sort(PROGRESS)))
+            kept.rows.leave(number, places)
+        kept.rows.shrink()
+        return [*found.items, *_counted(found)]
 
     def _free(self, side: pairing.Side) -> list[Item]:
         """Rows of a side whose last partner would have come by now."""
@@ -246,12 +276,30 @@ class WindowJoin:
         """What the promises of both sides mean for a result that is still to come, if that is new."""
         left, right = (side.promised for side in self.sides)
         found = joint(self.window, left, right, self.kind.alone)
-        value = getattr(found, self.on)
+        value = self._capped(getattr(found, self.on))
         if value == START or (value <= self.given and not self.joint):  # each promise of a side is new for the pair
             return []
         before, self.given = self.given, value
         boxes = found.boxes if self.joint else ()
         return [Punctuation(value, boxes=boxes)] if value != END else ended(before, self._last())
+
+    def _capped(self, value: int) -> int:
+        """A side that has ended came only so far. What is beyond that is promised when both have ended: it must not
+        depend on which side ends first.
+        """
+        if value == END:
+            return value
+        for side in (0, 1):
+            kept, other = self.sides[side], self.sides[1 - side]
+            if kept.promised != END:
+                continue
+            reached = START if kept.reached is None else kept.reached
+            further = self.on == "later" or (self.on in ("earlier", "first") and 1 - side in self.kind.alone)
+            if further or (self.on == "first" and side == 1):  # the other side can give results on its own time
+                value = min(value, max(reached, other.promised))
+            elif self.on in ("earlier", "first", NAMES[side]):
+                value = min(value, reached)
+        return value
 
     def _last(self) -> int | None:
         reached = [side.reached for side in self.sides]
@@ -286,10 +334,14 @@ class WindowJoin:
 
     def snapshot(self) -> State:
         rows = {f"{name}/{k}": v for name, kept in self._named() for k, v in kept.rows.snapshot().items()}
-        return {"promises": self._frame(), **rows}
+        keys = {f"finished/{name}": f for name, kept in self._named() if (f := kept.finished.snapshot()) is not None}
+        return {"promises": self._frame(), **rows, **keys}
 
     def changes(self) -> Changes:
         found: Changes = {f"{name}/{k}": v for name, kept in self._named() for k, v in kept.rows.changes().items()}
+        found |= {
+            f"finished/{name}": kept.finished.snapshot() for name, kept in self._named() if kept.finished.changed()
+        }
         if (now := self._progress()) != self._saved:
             found["promises"], self._saved = self._frame(), now
         return found
@@ -299,6 +351,7 @@ class WindowJoin:
         rows = {of: (promised, reached) for of, promised, reached in saved}
         for name, kept in self._named():
             kept.promised, kept.reached = rows.get(name, (START, None))
+            kept.finished.restore(state.get(f"finished/{name}"))
         self.given = rows.get("pairs", (START, None))[0]
         for side in (0, 1):
             prefix, kept = f"{NAMES[side]}/", self.sides[side]

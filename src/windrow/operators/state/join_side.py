@@ -174,12 +174,12 @@ class JoinSide:
                 if leaving.any():
                     alone.append(run.frame.filter(pl.Series(leaving)))
         self.limit = limit
-        self._shrink()
+        self.shrink()
         if not alone:
             return None
         return pl.concat(alone).sort(PROGRESS, maintain_order=True)
 
-    def _shrink(self) -> None:
+    def shrink(self) -> None:
         """Drop runs of which nothing is left, and rewrite those of which a third has gone.
 
         With half, a join would take more memory than one that holds its rows in order (``windrow bench join-skew``).
@@ -233,7 +233,7 @@ class JoinSide:
             self.runs[int(name)] = Run(frame, *flags)
         self._next = max(self.runs, default=-1) + 1
         self.limit = limit
-        self._shrink()
+        self.shrink()
         self._stored = set(state)
         self._dirty.clear()
         self._marked.clear()

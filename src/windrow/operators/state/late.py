@@ -149,10 +149,10 @@ def late_schema(columns: dict[str, pl.DataType], bound: pl.DataType) -> dict[str
     return {**found, WINDOWS: pl.Int64(), LATE_BY: pl.Int64(), LATE_ROWS: pl.Int64()}
 
 
-def on_time(batch: Batch, promised: int, policy: str) -> tuple[Batch, list[Item]]:
+def on_time(batch: Batch, promised: int | pl.Series, policy: str) -> tuple[Batch, list[Item]]:
     """For operators that keep rows and no windows: the rows that keep the promise, and a record of each of the others.
 
-    A row below the promise is never taken. The policy is "drop" or "error".
+    A row below the promise is never taken; ``promised`` may be one value for each row. The policy is "drop" or "error".
 
     >>> rows, [side] = on_time(pl.DataFrame({"@t": [4, 6], "x": [1, 2]}), 5, "drop")
     >>> rows["x"].to_list(), side.rows.rows()
@@ -162,16 +162,17 @@ def on_time(batch: Batch, promised: int, policy: str) -> tuple[Batch, list[Item]
     if not late.any():
         return batch, []
     rows = batch.filter(late)
+    by = (promised.filter(late) if isinstance(promised, pl.Series) else promised) - rows[PROGRESS]
     together = TIMES in batch.columns
     times, count = (pl.col(TIMES), int(rows[TIMES].sum())) if together else (pl.lit(1, pl.Int64), rows.height)
     if policy == "error":
         first = {name: value for name, value in rows.row(0, named=True).items() if not name.startswith("@")}
         raise LateError(
-            f"{count} rows came after a promise that no more would come below {promised}, the first is "
-            f"{promised - int(rows[PROGRESS][0])} late{f': {first}' if first else ''}. Give the source more "
+            f"{count} rows came after a promise that no more would come below {by[0] + rows[PROGRESS][0]}, the first "
+            f"is {by[0]} late{f': {first}' if first else ''}. Give the source more "
             "slack, or choose the policy drop"
         )
-    known = rows.select(pl.exclude("^@.*$"), (promised - pl.col(PROGRESS)).alias(LATE_BY), times.alias(LATE_ROWS))
+    known = rows.select(pl.exclude("^@.*$"), by.alias(LATE_BY), times.alias(LATE_ROWS))
     return batch.filter(~late), [Side("late", count, known)]
 
 
