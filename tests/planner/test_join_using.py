@@ -1,13 +1,16 @@
 """Joins that keep the order of their results, chosen by name: the same results as without, in order, or a refusal."""
 
 import random
+from dataclasses import replace
 
 import polars as pl
 import pytest
 
 import windrow as wr
+from windrow.api.stream import Stream
 from windrow.errors import PlanError
-from windrow.testing import replay
+from windrow.testing import compare, oracle, replay
+from windrow.testing.simulated import SimulatedSpark
 
 WINDOWS = [{"within": (-4, 7)}, {"within": (2, 2)}, {"tumbling": 10}]
 
@@ -107,3 +110,13 @@ def test_opib_cannot_order_by_the_earlier_time():
     pairs = left.join(right, on="k", within=(-4, 7), using="opib").select("k", u="least(t, t_right)")
     with pytest.raises(PlanError, match="by the earlier of their times: choose using='opob'"):
         pairs.window(20, on="u").agg(n=wr.count()).plan()
+
+
+@pytest.mark.parametrize("using", ["opob", "opib", "iop"])
+def test_joins_in_order_as_spark_drives_them(using):
+    left, right = sides(5)
+    query = left.join(right, on="k", within=(-4, 7), using=using)
+    spark = SimulatedSpark(shards=3)
+    data = {name: spark.frame([s.data[::2], s.data[1::2]]) for name, s in query.sources.items()}
+    on_spark = Stream(query.node, {n: replace(s, data=data[n], spark=True) for n, s in query.sources.items()})
+    compare(spark.collect(on_spark), oracle(query), using)
