@@ -13,7 +13,7 @@ from windrow.errors import PlanError
 from windrow.logical.checked_join import common_type
 from windrow.logical.explain import join_text
 from windrow.logical.expressions import dtype_of, translate
-from windrow.logical.nodes import LATER, UNMATCHED, Join, Side
+from windrow.logical.nodes import LATER, LEFT, UNMATCHED, Join, Side
 from windrow.operators import Operator, OpibJoin, OpobJoin, WindowJoin, WithKeys
 from windrow.operators import Project as ProjectOperator
 from windrow.operators.joins.finished import Named
@@ -126,7 +126,8 @@ def join_stage(
     """``on``: which time of a result its consumer wants to progress on; the later one if it does not say. ``joint``: it
     wants promises about both times, too; a join that holds results back has none.
     """
-    time = cast("On", (on or LATER).removeprefix("@"))
+    usual = LEFT if node.how in ("semi", "anti") else LATER  # their results have no other time
+    time = cast("On", (on or usual).removeprefix("@"))
     name = _physical(node, time, in_order)
     ordered, kept = PHYSICAL[name]
     joint = joint and ordered is None

@@ -77,6 +77,16 @@ def test_nothing_is_lost_doubled_or_changed(name, behind, rows, out):
     compare(found, closed, name)
 
 
+def test_pairs_and_rows_without_a_partner_come_out_once(rows, out):
+    """A row without a partner comes out when its window is over; a pair at once."""
+    found, expected = numbered(read_committed(out / "outer")), meant("outer", rows)
+    time, length = pl.coalesce("ts", "ts_right"), 5_000_000
+    alone = pl.col("ts").is_null() | pl.col("ts_right").is_null()
+    closed = expected.filter(~alone | (time // length * length + length <= promised(rows)))
+    assert 0 < closed.filter(alone).height < closed.height
+    compare(found, closed, "outer")
+
+
 def test_each_row_counts_once_in_each_of_its_windows(rows, out):
     """By hand, as far as the last promise closes them."""
     ends = rows.filter(pl.col("len") > 60)["ts"].to_physical() // 60_000_000

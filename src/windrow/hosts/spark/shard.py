@@ -16,6 +16,7 @@ from windrow.hosts.spark.fragment import Fragment, Wiring
 from windrow.hosts.spark.identity import difference
 from windrow.hosts.spark.live import live_copy, newest
 from windrow.hosts.spark.live_graphs import LiveGraphs
+from windrow.hosts.spark.parts import Version, divided, whole
 from windrow.spec.batches import State
 
 if TYPE_CHECKING:
@@ -28,9 +29,9 @@ _live = LiveGraphs()
 class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
     """Runs a fragment under ``transformWithState``, grouped by shard.
 
-    State: ``identity`` (what the checkpoint belongs to), ``version`` (a random token per committed micro-batch) and
-    ``chunks``. A worker that still has the graph of exactly this version continues with it; any other maps the live
-    copy on its machine if that has this version, and otherwise reads the chunks.
+    State: ``identity`` (what the checkpoint belongs to), ``version`` (a random token per committed micro-batch, and how
+    large chunks are divided) and ``chunks``. A worker that still has the graph of exactly this version continues with
+    it; any other maps the live copy on its machine if that has this version, and otherwise reads the chunks.
     """
 
     def __init__(self, fragment: Fragment, identity: Mapping[str, Any]) -> None:
@@ -51,27 +52,30 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
     ) -> Iterator[SparkRow]:
         shard = int(key[0])
         self._check_identity()
-        before = self.version.get()
-        wired = self._wiring(shard, None if before is None else before[0])
+        stored = self.version.get()
+        before = None if stored is None else Version.read(stored[0])
+        wired = self._wiring(shard, before)
         for row in self.fragment.run(wired, shard, (Row(*r) for r in rows)):
             yield _row(*row)
-        self._keep(shard, wired, None if before is None else before[0])
+        self._keep(shard, wired, before)
 
-    def _keep(self, shard: int, wired: Wiring, before: str | None) -> None:
+    def _keep(self, shard: int, wired: Wiring, before: Version | None) -> None:
         """What changed to the state store, and to the copy that other workers on this machine can map."""
         graph = wired.graph
         changes = graph.changes()
+        now = Version(uuid.uuid4().hex, dict(before.parts) if before is not None else {})
         for name, frame in changes.items():
-            if frame is None:
-                self.chunks.removeKey((name,))
-            else:
-                self.chunks.updateValue((name,), (encode(frame),))
-        token = uuid.uuid4().hex
-        self.version.update((token,))
+            values = divided(encode(frame)) if frame is not None else []
+            for key, value in now.write(name, values):
+                if value is None:
+                    self.chunks.removeKey((key,))
+                else:
+                    self.chunks.updateValue((key,), (value,))
+        self.version.update((str(now),))
         copy = live_copy(self.run_id, shard)
         if copy is not None:
-            copy.store(before, token, changes, graph.snapshot)
-        _live.put((self.run_id, shard), token, wired, newest)
+            copy.store(None if before is None else before.token, now.token, changes, graph.snapshot)
+        _live.put((self.run_id, shard), now.token, wired, newest)
 
     def close(self) -> None:
         return None
@@ -86,16 +90,17 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
         if before != now:
             raise CheckpointError(difference(before, now))
 
-    def _wiring(self, shard: int, stored: str | None) -> Wiring:
-        wired = _live.take((self.run_id, shard), stored)
+    def _wiring(self, shard: int, stored: Version | None) -> Wiring:
+        wired = _live.take((self.run_id, shard), None if stored is None else stored.token)
         if wired is not None:
             return wired
         wired = self.fragment.wiring()
         if stored is not None:
             copy = live_copy(self.run_id, shard)
-            state = copy.load(stored) if copy is not None else None
+            state = copy.load(stored.token) if copy is not None else None
             wired.graph.restore(state if state is not None else self._stored_state(shard))
         return wired
 
     def _stored_state(self, shard: int) -> State:
-        return {k[0]: decode(v[0], f"state chunk {k[0]!r} of shard {shard}") for k, v in self.chunks.iterator()}
+        values = {k[0]: v[0] for k, v in self.chunks.iterator()}
+        return {name: decode(blob, f"state chunk {name!r} of shard {shard}") for name, blob in whole(values).items()}

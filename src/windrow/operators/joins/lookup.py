@@ -10,6 +10,7 @@ import polars as pl
 
 from windrow.operators.joins.condition import Condition
 from windrow.operators.operator import Item, Stateless
+from windrow.operators.state.keyed import matched
 from windrow.spec.batches import Batch
 from windrow.spec.names import PROGRESS
 from windrow.spec.tables import Table
@@ -84,17 +85,17 @@ class Lookup(Stateless):
     def _pairs(self, left: Batch) -> Batch:
         if not self.names:
             return left.join(self.rows, how="cross", maintain_order="left_right")
-        return left.join(self.rows, on=self.names, how="inner", maintain_order="left_right")
+        return matched(left, self.rows, self.names, "inner")
 
     def _results(self, left: Batch, pairs: Batch) -> Batch:
         if self.how == "inner":
             return pairs
-        matched = _places(pairs, left.height)
+        found = _places(pairs, left.height)
         if self.how != "left":
-            return left.filter(pl.Series(matched if self.how == "semi" else ~matched))
-        if matched.all():
+            return left.filter(pl.Series(found if self.how == "semi" else ~found))
+        if found.all():
             return pairs
-        return pl.concat([pairs, left.filter(pl.Series(~matched))], how="diagonal").sort(NUMBER, maintain_order=True)
+        return pl.concat([pairs, left.filter(pl.Series(~found))], how="diagonal").sort(NUMBER, maintain_order=True)
 
 
 def _places(pairs: Batch, height: int) -> Bools:

@@ -205,6 +205,7 @@ class JoinSide:
         return found
 
     def changes(self) -> Changes:
+        self.shrink()
         for number in self._dirty & set(self.runs):
             run = self.runs[number]
             if not run.here(self.limit).all():  # it is written anyway
