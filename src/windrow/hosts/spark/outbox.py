@@ -18,6 +18,8 @@ from windrow.planner import ByKeys, Partition
 from windrow.progress import END, START, Box, Punctuation, grown
 from windrow.spec.names import REASON
 
+MOST_BYTES = 1 << 25  # of rows in one blob
+
 
 @dataclass(frozen=True)
 class Route:
@@ -68,13 +70,14 @@ class Outbox:
         """Rows, sent immediately."""
         if self.route.stage == OUT:
             sender.counts[Counter.ROWS_OUT] += frame.height
-            yield sender.out(Kind.RESULT, frame.height, encode(frame))
+            yield from (sender.out(Kind.RESULT, piece.height, encode(piece)) for piece in pieces(frame))
             return
         sender.counts[Counter.ROWS_COPIED] -= frame.height
         for shard, part in self.route.partition.split(frame, len(self.route.shards)):
             sender.counts[Counter.ROWS_SENT] += part.height
             sender.counts[Counter.ROWS_COPIED] += part.height
-            yield self._row(sender, self.route.shards[shard], Kind.DATA, part.height, encode(part))
+            for piece in pieces(part):
+                yield self._row(sender, self.route.shards[shard], Kind.DATA, piece.height, encode(piece))
 
     def evidence(self, rows: pl.DataFrame, sender: Sender) -> Iterator[Row]:
         """What every shard judges a source by."""
@@ -181,6 +184,16 @@ class Outboxes:
         for number, marks in self._marks.items():
             rows += self.boxes[number].marks(pl.concat(marks), self.sender)
         return rows + self.sender.counted()
+
+
+def pieces(frame: pl.DataFrame, most: int = MOST_BYTES) -> Iterator[pl.DataFrame]:
+    """A frame in parts of bounded size: the JVM holds each blob, and each batch that comes out of it, as a whole.
+
+    >>> [part.height for part in pieces(pl.DataFrame({"x": range(10)}), 32)]
+    [4, 4, 2]
+    """
+    size = max(1, frame.height * most // max(int(frame.estimated_size()), 1))
+    yield from (frame[at : at + size] for at in range(0, frame.height, size))
 
 
 def described(rows: pl.DataFrame, stage: int) -> pl.DataFrame:
