@@ -23,7 +23,16 @@ def test_rows_and_promises_in_results_out():
     assert run.results().height == 0
     run.promise("s", date(2024, 1, 2))
     assert run.results().rows() == [(date(2023, 12, 31), date(2024, 1, 2), 1)]
-    counts = {"rows_in": 2, "rows_bad": 1, "rows_late": 0, "rows_revised": 0, "rows_out": 1, "files_bad": 0}
+    counts = {
+        "rows_joined": 0,
+        "rows_freed": 0,
+        "rows_in": 2,
+        "rows_bad": 1,
+        "rows_late": 0,
+        "rows_revised": 0,
+        "rows_out": 1,
+        "files_bad": 0,
+    }
     assert run.counts == {**counts, "promises_ignored": 0, "promises_unmatched": 0}
     assert run.bad_rows()["reason"].to_list() == ["the progress value cannot be parsed"]
     assert run.state_bytes() > 0

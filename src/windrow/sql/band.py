@@ -46,7 +46,7 @@ def as_condition(distance: Distance, dtype: pl.DataType) -> exp.Expr:
     """A distance as a condition over the two columns.
 
     >>> as_condition(Distance("a", "b", 5), pl.Date()).sql("spark")
-    "b <= a + INTERVAL '5' DAY"
+    "`b` <= `a` + INTERVAL '5' DAY"
     """
     unit = "DAY" if dtype == pl.Date else "MICROSECOND"
     most: exp.Expr = exp.Literal.number(abs(distance.most))
