@@ -45,7 +45,7 @@ class JoinedTables:
         self.scope.resolve(self.select, self.view)
         if self.clause is not None:
             self.scope.clause(self.clause, self.view)
-        self._order_by_aliases()
+        order_by_aliases(self.select)
         self._place_where()
         self.pairs.wanted = self._wanted(frozenset(times))
         return self.pairs.part(self.whole).node
@@ -130,16 +130,6 @@ class JoinedTables:
             of |= dict(each.of) if each.name.lower() == name.name.lower() else {}
         return Merged(name.name, tree, of)
 
-    def _order_by_aliases(self) -> None:
-        """ORDER BY is over what is selected: ``R.k`` there is the item that selects it."""
-        order = self.select.args.get("order")
-        named = {i.this: i.alias for i in self.select.expressions if isinstance(i, exp.Alias)}
-        for tree in list(order.walk()) if order is not None else ():
-            if tree in named:
-                for column in list(tree.find_all(exp.Column))[:1]:
-                    column.this.set("this", named[tree])
-                    tree.replace(column)
-
     # -- conditions ----------------------------------------------------------------------------------------------
     def _place_where(self) -> None:
         where = self.select.args.get("where")
@@ -161,6 +151,17 @@ class JoinedTables:
     def _unknown(self, column: exp.Column) -> QueryError:
         there = listing(c for c in self.origins if not c.startswith("@"))
         return fail(column, f"unknown column {column.name!r}; available: {there}", self.terms.text)
+
+
+def order_by_aliases(select: exp.Select) -> None:
+    """ORDER BY is over what is selected: ``R.k`` there is the item that selects it."""
+    order = select.args.get("order")
+    named = {i.this: i.alias for i in select.expressions if isinstance(i, exp.Alias)}
+    for tree in list(order.walk()) if order is not None else ():
+        if tree in named:
+            for column in list(tree.find_all(exp.Column))[:1]:
+                column.this.set("this", named[tree])
+                tree.replace(column)
 
 
 def conjuncts(tree: exp.Expr) -> list[exp.Expr]:

@@ -12,7 +12,7 @@ from windrow.logical.checked_sequence import as_of, sequence
 from windrow.logical.expressions import fail
 from windrow.logical.nodes import AsOfHow, Compared, Measure, Node, SeqStep, Strategy
 from windrow.sql.band import Distance
-from windrow.sql.compared import Comparisons
+from windrow.sql.compared import comparisons
 from windrow.sql.distance import distance, number
 from windrow.sql.match import Match, matched
 from windrow.sql.parts import Part, own_names
@@ -148,16 +148,12 @@ class Nearest:
         return side.name or f"table {side.index + 1}"
 
     def _compared(self, condition: exp.Expr) -> list[Compared]:
-        used = self._steps(condition)
-        if used <= {1}:  # of the left side alone, in a LEFT join: who has no partner
-            found = [Compared(0, exp.true(), "=", 1, condition)]
-        else:
-            found = Comparisons(self.pairs.bands, self._steps, self.pairs.terms.text).of(condition)
-        return [each._replace(left=self._own(0, each.left), right=self._own(1, each.right)) for each in found]
+        if self.pairs.used(condition) <= set(self.pair.left.tables):  # in a LEFT join: who has no partner
+            tree = self.pairs.terms.resolved(own_names(condition, self.left.own), self.left.node)
+            return [Compared(0, exp.true(), "=", 1, tree)]
+        return comparisons(condition, self.pairs.bands, self._place, self.pairs.terms.text)
 
-    def _own(self, step: int, tree: exp.Expr) -> exp.Expr:
-        part = (self.right, self.left)[step]
-        return self.pairs.terms.resolved(own_names(tree, part.own), part.node)
-
-    def _steps(self, tree: exp.Expr) -> set[int]:
-        return {0 if table in self.pair.right.tables else 1 for table in self.pairs.used(tree)}
+    def _place(self, column: exp.Column) -> tuple[int, str]:
+        """The step of a column, and its name there."""
+        later = column.name in self.left.own
+        return int(later), (self.left if later else self.right).own[column.name]

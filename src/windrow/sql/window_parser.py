@@ -12,7 +12,7 @@ UNIT_TOKENS = {TokenType.VAR, TokenType.ROWS, TokenType.ROW, TokenType.YEAR}
 OPTIONS = ("ORIGIN", "TIME", "WITH", "WITHOUT", "LATE", "GENEROUS", "CONSISTENT")
 PARAMETERS = ("RANGE", "SLIDE", "WA", "WATTR", "RATTR", "SATTR", "PA", "TUMBLING", "ROWS", "SESSION", *OPTIONS)
 POLICIES = ("DROP", "ERROR", "SIDE", "REVISE")
-FOLLOWS = ("KEYS", "AFTER", "FOLLOWING", "RECENT", "CHRONICLE", "EMIT")  # what can stand after a length, and is no unit
+FOLLOWS = ("KEYS", "WITHIN", "AFTER", "FOLLOWING", "RECENT", "CHRONICLE", "EMIT")  # after a length, and no units
 
 
 class WindowParser(StrictParser):
