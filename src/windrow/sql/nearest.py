@@ -79,7 +79,21 @@ class Nearest:
         said = [each for each in self.pair.conditions if self._bounds(each)]
         sides = (self.left.own, self.left.node), (self.right.own, self.right.node)
         keys, rest = self.pairs.split(self.pair, sides)
-        return keys, [each for each in rest if not any(each is other for other in said)]
+        rest = [each for each in rest if not any(each is other for other in said)]
+        alone = [each for each in rest if self._of_left(each)]
+        if self.match.tolerance is not None or not keys or not alone:
+            return keys, rest
+        keys[0] = (self._only(keys[0][0], alone), keys[0][1])
+        return keys, [each for each in rest if not self._of_left(each)]
+
+    def _of_left(self, condition: exp.Expr) -> bool:
+        """Whether a condition is about left rows alone: in a LEFT join it says which have no partner."""
+        return self.pairs.used(condition) <= set(self.pair.left.tables)
+
+    def _only(self, key: exp.Expr, conditions: list[exp.Expr]) -> exp.Expr:
+        """A left key that is NULL, and so equals nothing, unless conditions are true: no right rows are kept for it."""
+        tree = own_names(exp.and_(*(each.copy() for each in conditions), copy=False), self.left.own)
+        return exp.Case(ifs=[exp.If(this=self.pairs.terms.resolved(tree, self.left.node), true=key)])
 
     def _bounds(self, condition: exp.Expr) -> bool:
         """Whether a condition says nothing but how far apart both times may be."""
@@ -148,7 +162,7 @@ class Nearest:
         return side.name or f"table {side.index + 1}"
 
     def _compared(self, condition: exp.Expr) -> list[Compared]:
-        if self.pairs.used(condition) <= set(self.pair.left.tables):  # in a LEFT join: who has no partner
+        if self._of_left(condition):
             tree = self.pairs.terms.resolved(own_names(condition, self.left.own), self.left.node)
             return [Compared(0, exp.true(), "=", 1, tree)]
         return comparisons(condition, self.pairs.bands, self._place, self.pairs.terms.text)

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from windrow.errors import listing
+from windrow.errors import QueryError, listing
 from windrow.logical.checked import filtered
 from windrow.logical.checked_sequence import check_steps, sequence
 from windrow.logical.expressions import fail, visible
 from windrow.logical.nodes import OF_STEP, Measure, Node, SeqStep
+from windrow.spec.names import STATUS, VERSION, WINDOW_END, WINDOW_START, WINDOW_TIME
 from windrow.spec.options import Policy
 from windrow.spec.tables import Table
 from windrow.sql.band import Bands
-from windrow.sql.clause import over
+from windrow.sql.clause import ROW_NUM, over
 from windrow.sql.distance import distance, number
 from windrow.sql.joins import conjuncts, order_by_aliases
 from windrow.sql.parts import Origins, own_names
@@ -25,6 +26,8 @@ from windrow.sql.seq_measures import Measures
 from windrow.sql.table_window import table_window
 from windrow.sql.tables import Tables, clause_of
 from windrow.sql.trees import Seq, Step, WindowClause
+
+RESULTS = {WINDOW_START, WINDOW_END, WINDOW_TIME, VERSION, STATUS, ROW_NUM}
 
 
 @dataclass
@@ -153,8 +156,7 @@ class SequenceRows:
         for column in list(on.find_all(exp.Column)):
             self.scope.column(column, self.scope.everything)
             if column.name not in self.origins:
-                there = listing(c for c in self.origins if not c.startswith("@"))
-                raise fail(column, f"unknown column {column.name!r}; available: {there}", self.terms.text)
+                raise self._unknown(column)
         for condition in conjuncts(self.tree.args["on"]):
             used = {self.origins[c.name][0] for c in condition.find_all(exp.Column)}
             if len(used) == 1:
@@ -184,8 +186,9 @@ class SequenceRows:
         self.scope.resolve(self.select, view)
         if self.clause is not None:
             self.scope.clause(self.clause, view)
-        for name in self._named():
-            measures.add(name)
+        for column in self._columns():
+            if not measures.add(column.name) and not self._is_result(column.name):
+                raise self._unknown(column)
         order_by_aliases(self.select)
         return measures.all()
 
@@ -206,12 +209,20 @@ class SequenceRows:
             items += Stars(self.scope, view).columns(item, copies, item) if star else [item]
         self.select.set("expressions", items)
 
-    def _named(self) -> Iterator[str]:
+    def _columns(self) -> Iterator[exp.Expr]:
         """The columns that the SELECT names, in all of its parts."""
-        clauses = [self.clause, *(i for i in self.select.expressions if isinstance(i, WindowClause))]
-        for clause in clauses:
-            yield from (a.name for a in attributes(clause)) if clause is not None else ()
+        for clause in (self.clause, *(i for i in self.select.expressions if isinstance(i, WindowClause))):
+            yield from attributes(clause) if clause is not None else ()
         for part, value in self.select.args.items():
             for tree in value if isinstance(value, list) else [value]:
                 if part != "from_" and isinstance(tree, exp.Expr) and not isinstance(tree, WindowClause):
-                    yield from (column.name for column in tree.find_all(exp.Column))
+                    yield from tree.find_all(exp.Column)
+
+    def _is_result(self, name: str) -> bool:
+        """Whether this is a column of the results of the SELECT, or an option of its window."""
+        aliases = {item.alias.lower() for item in self.select.expressions if item.alias}
+        return name.lower() in {*aliases, *RESULTS}
+
+    def _unknown(self, column: exp.Expr) -> QueryError:
+        there = listing(c for c in self.origins if not c.startswith("@"))
+        return fail(column, f"unknown column {column.name!r}; available: {there}", self.terms.text)

@@ -31,12 +31,13 @@ class Measures:
     merged: tuple[Merged, ...]
     found: dict[str, Measure] = field(default_factory=dict)
 
-    def add(self, name: str) -> None:
-        """The column of a step."""
+    def add(self, name: str) -> bool:
+        """The column of a step, if this is one."""
         if name in self.origins and name not in self.found:
             step, column = self.origins[name]
             function = "last" if self.steps[step].spec.repeated else ""
             self.found[name] = Measure(name, step, column, function)
+        return name in self.found
 
     def all(self) -> list[Measure]:
         """All of them, with the time that the results progress on."""
