@@ -15,6 +15,7 @@ from random_joins import KEYS, MIXED, NAN
 
 UNITS = {"int": 1, "date": dt.timedelta(days=1), "timestamp": dt.timedelta(seconds=1)}
 TYPES = {"int": pl.Int64(), "date": pl.Date(), "timestamp": pl.Datetime("us", "UTC")}
+NAMED = ("bigint", "int", "string", "date", "boolean")  # the types of keys that markers can name
 FAR = 100_000  # beyond all times: what finishes a key
 
 
@@ -71,6 +72,8 @@ class Drawn:
             key = self.rng.choice(keys.to_list()) if self.promise == "keyed" and len(keys) and self.often(0.6) else None
             of_key = rest if key is None else rest.filter(pl.col("k") == key)
             least = of_key["t"].min()
+            if least is None and key is None:  # the end says that
+                continue
             value = FAR if least is None else least
             found.append(pl.DataFrame([{**nothing, "k": key, "m": value}], schema=whole.schema))
         return pl.concat(found) if found else whole
@@ -100,9 +103,10 @@ class Drawn:
 def started(seed):
     rng = random.Random(seed)
     promise = rng.choice(["slack", "slack", "slack", "markers", "keyed", "finite"])
+    kinds = [kind for kind in sorted(KEYS) if promise != "keyed" or kind in NAMED]
     return Drawn(
         rng,
-        kind=rng.choice(sorted(KEYS)),
+        kind=rng.choice(kinds),
         time=rng.choice(["int", "int", "date", "timestamp"]),
         promise=promise,
         span=rng.choice([4, 12, 50]),

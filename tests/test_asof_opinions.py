@@ -56,7 +56,7 @@ def query(left, right, **options):
 def answers(left, right, **options):
     """The oracle's, and those of the engine."""
     asked = query(left, right, **options)
-    return {"oracle": oracle(asked)}
+    return {"oracle": oracle(asked), "engine": asked.collect()}
 
 
 @pytest.mark.parametrize("seed", range(6))
