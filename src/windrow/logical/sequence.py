@@ -72,9 +72,9 @@ class Sequence(Node):
 
     ``on``: keys; each has one expression for each step. ``within``: the greatest distance between the times of the
     first and the last row, included. ``conditions``: what must be true between steps; a row takes the latest or the
-    earliest sequence for which it is true. ``skip``: after a match, "past last row" forgets all other sequences of the key that
-    have begun. ``outer``: rows of the last step that find no sequence come out alone. ``most_keys``: how many keys the
-    query may hold in one shard.
+    earliest sequence for which it is true. ``skip``: after a match, "past last row" forgets all other sequences of the
+    key that have begun. ``outer``: rows of the last step that find no sequence come out alone. ``most_keys``: how many
+    keys the query may hold in one shard.
     """
 
     members: tuple[Node, ...]
