@@ -34,6 +34,7 @@ from windrow.api.functions import (  # noqa: E402
     var,
     var_pop,
 )
+from windrow.api.sequences import no, seq, some  # noqa: E402
 from windrow.api.sources import (  # noqa: E402
     read_arrow,
     read_parquet,
@@ -112,12 +113,15 @@ __all__ = [
     "median",
     "min",
     "mode",
+    "no",
     "promise",
     "quantile",
     "read_arrow",
     "read_parquet",
     "results",
+    "seq",
     "session",
+    "some",
     "sql",
     "start",
     "stddev",

@@ -10,11 +10,13 @@ import polars as pl
 from sqlglot import exp
 
 from windrow.api import given
+from windrow.api.as_of import Nearest
 from windrow.api.functions import Udf
 from windrow.api.joins import Asked
 from windrow.api.paired import Paired
 from windrow.api.query import Query, merged
 from windrow.api.resolved import items, order_term, resolved
+from windrow.api.sequences import Following
 from windrow.api.tables import joined_with
 from windrow.api.windowed import Windowed
 from windrow.errors import PlanError, QueryError, listing
@@ -320,6 +322,92 @@ class Stream(Query):
         late = "drop" if late is None else late
         asked = Asked(on, left_on, right_on, within, tumbling, origin, how, where, suffix, late, using)
         return Stream(asked.of(self.node, right.node), merged([self, right]))
+
+    def join_asof(
+        self,
+        right: Stream,
+        *,
+        on: str | None = None,
+        left_on: str | None = None,
+        right_on: str | None = None,
+        by: str | Sequence[str] = (),
+        by_left: str | Sequence[str] = (),
+        by_right: str | Sequence[str] = (),
+        strategy: str = "backward",
+        tolerance: Length | None = None,
+        allow_exact_matches: bool = True,
+        coalesce: bool = True,
+        how: str = "left",
+        where: str | None = None,
+        suffix: str = "_right",
+        late: str | Sequence[str] | None = None,
+        max_keys: int | None = None,
+    ) -> Stream:
+        """Each row of this stream beside the row of ``right`` that is nearest in time, as Polars names it.
+
+        ``on``, or ``left_on`` and ``right_on``: the progressing columns, which are also meant without them. ``by``, or
+        ``by_left`` and ``by_right``: columns or SQL expressions that must be equal. ``strategy``: the latest row that
+        is not after this one ("backward"), the earliest that is not before it ("forward"), or the "nearest"; without
+        ``allow_exact_matches``, times must not be equal. Of rows with equal times "backward" and "nearest" take the
+        last and "forward" the first in the order of all columns of ``right``, whatever order they came in.
+
+        ``tolerance``: the greatest distance. Without it "backward" must remember the latest row of each key: say how
+        many keys you accept in one shard (``max_keys``; more stop the query), or let markers of this stream say which
+        keys are finished. ``how``: "left", where rows without a partner have NULL, or "inner". ``where``: what else
+        must be true of a pair, a SQL expression over its columns; the nearest row for which it is true is taken.
+        ``late`` and ``suffix`` are as for ``join``. A row comes out when the promises of ``right`` say that no nearer
+        one can come.
+
+        >>> import windrow as wr
+        >>> trades = wr.stream([{"t": 5, "s": "x"}], progress="t", name="trades")
+        >>> rows = [{"t": 4, "s": "x", "bid": 7}, {"t": 1, "s": "x", "bid": 9}]
+        >>> quotes = wr.stream(rows, progress="t", name="quotes")
+        >>> trades.join_asof(quotes, by="s", tolerance=10).collect().rows()
+        [(5, 'x', 7)]
+        """
+        if not isinstance(right, Stream):
+            raise QueryError(f"join_asof() takes a stream, not {right!r}")
+        late = "drop" if late is None else late
+        keys = by, by_left, by_right
+        near = strategy, tolerance, allow_exact_matches
+        asked = Nearest(on, left_on, right_on, *keys, *near, coalesce, how, where, suffix, late, max_keys)
+        return Stream(asked.of(self.node, right.node), merged([self, right]))
+
+    def following(
+        self,
+        earlier: Stream,
+        *,
+        on: str | Sequence[str] = (),
+        left_on: str | Sequence[str] = (),
+        right_on: str | Sequence[str] = (),
+        matching: str = "recent",
+        within: Length | None = None,
+        how: str = "inner",
+        where: str | None = None,
+        suffix: str = "_right",
+        late: str | Sequence[str] | None = None,
+        max_keys: int | None = None,
+    ) -> Stream:
+        """Each row of this stream beside the row of ``earlier`` that it follows (Bai et al., section 5).
+
+        ``matching``: the latest row that is not after it ("recent", a row can be followed by many), or the earliest
+        that none has followed yet ("chronicle", one to one). ``within``: the greatest distance between their times.
+        ``how``: "left" for rows that follow none, too. Keys are as for ``join``; what bounds the memory is as for
+        ``join_asof``, and "chronicle" needs a distance or finished keys.
+
+        >>> import windrow as wr
+        >>> cases = wr.stream([{"t": 1, "case": "A"}, {"t": 2, "case": "B"}], progress="t", name="cases")
+        >>> products = wr.stream([{"t": 4, "item": 1}, {"t": 5, "item": 2}], progress="t", name="products")
+        >>> products.following(cases).select("item", "case").collect().rows()
+        [(1, 'B'), (2, 'B')]
+        >>> products.following(cases, matching="chronicle", within=9).select("item", "case").collect().rows()
+        [(1, 'A'), (2, 'B')]
+        """
+        if not isinstance(earlier, Stream):
+            raise QueryError(f"following() takes a stream, not {earlier!r}")
+        late = "drop" if late is None else late
+        asked = Following(on, left_on, right_on, matching, within, how, where, suffix, late, max_keys)
+        return Stream(asked.of(self.node, earlier.node), merged([self, earlier]))
 
     def top(self, limit: int, by: str, *, descending: bool = True) -> Stream:
         """The first ``limit`` rows of each window in the order of a SQL expression, the greatest first."""

@@ -10,15 +10,18 @@ import polars as pl
 from windrow.logical.nodes import (
     AggregateCall,
     Apply,
+    AsOf,
     Distinct,
     Filter,
     Join,
     Lookup,
+    Measure,
     Node,
     Ordered,
     PairAggregate,
     Project,
     Scan,
+    Sequence,
     Shape,
     Split,
     Together,
@@ -163,6 +166,14 @@ def lines(node: Node, depth: int = 0) -> Iterator[str]:
             yield f"{pad}Join {join_text(node)}"
             for each in node.inputs:
                 yield from lines(each, depth + 1)
+        case AsOf():
+            yield f"{pad}AsOf {as_of_text(node)}"
+            for each in node.inputs:
+                yield from lines(each, depth + 1)
+        case Sequence():
+            yield f"{pad}Sequence {sequence_text(node)}"
+            for each in node.inputs:
+                yield from lines(each, depth + 1)
         case PairAggregate():
             calls = ", ".join(call_text(c) for c in node.calls)
             yield f"{pad}PairAggregate by {_keys(node)}, complete when {node.left} and {node.right} are: {calls}"
@@ -205,6 +216,53 @@ def join_text(node: Join) -> str:
     how = "" if node.how == "inner" else f"{node.how} "
     using = "" if node.using is None else f"; using {node.using}"
     return f"{how}on{keys} {_near(node.window, left or '', right or '', dtype)}{more}: {sides}{late}{using}"
+
+
+def as_of_text(node: AsOf) -> str:
+    """Which right row is taken for a left one."""
+    dtype = node.left.schema[node.left.progress or ""]
+    keys = "".join(f" {a.sql('spark')} = {b.sql('spark')} and" for a, b in node.on)
+    time = f"right {node.right.progress}{f' + {span(node.shift, dtype)}' if node.shift else ''}"
+    found = f"{'' if node.how == 'inner' else 'left '}on{keys} the {_side_of(node)} {time} to left {node.left.progress}"
+    found += f", at most {span(node.tolerance, dtype)} away" if node.tolerance is not None else ""
+    found += f" and {node.where.sql('spark')}" if node.where is not None else ""
+    found += f"; at most {node.most_keys} keys" if node.most_keys is not None else ""
+    sides = ", ".join(f"{('left', 'right')[side]}.{column} AS {name}" for name, side, column in node.columns)
+    late = "" if node.late == ("drop", "drop") else f"; late left rows: {node.late[0]}, right rows: {node.late[1]}"
+    return f"{found}: {sides}{late}"
+
+
+def _side_of(node: AsOf) -> str:
+    what = {"backward": "latest", "forward": "earliest", "nearest": "nearest"}[node.strategy]
+    relation = {"backward": "<", "forward": ">", "nearest": "<>"}[node.strategy]
+    if node.strategy == "nearest":
+        return what if node.exact else f"{what} {relation}"
+    return f"{what} {relation}{'=' if node.exact else ''}"
+
+
+def sequence_text(node: Sequence) -> str:
+    """The steps of a sequence, and which rows they take."""
+    dtype = node.members[0].schema[node.members[0].progress or ""]
+    steps = ", ".join(f"{'NOT ' if s.negated else ''}{s.name}{'+' if s.repeated else ''}" for s in node.steps)
+    found = f"SEQ({steps}) {node.matching.upper()}"
+    found += f" WITHIN {span(node.within, dtype)}" if node.within is not None else ""
+    found += f" KEYS {node.most_keys}" if node.most_keys is not None else ""
+    names = [step.name for step in node.steps]
+    terms = [" = ".join(f"{n}.{e.sql('spark')}" for n, e in zip(names, key, strict=True)) for key in node.on]
+    terms += [
+        f"{names[c.left_step]}.({c.left.sql('spark')}) {c.comparison} {names[c.right_step]}.({c.right.sql('spark')})"
+        for c in node.conditions
+    ]
+    found += f" ON {' AND '.join(terms)}" if terms else ""
+    found += f" AFTER MATCH SKIP {node.skip.upper()}{'; rows of the last step alone, too' if node.outer else ''}"
+    shown = ", ".join(f"{_measured(node, m)} AS {m.name}" for m in node.measures)
+    late = "" if set(node.late) <= {"drop"} else f"; late rows: {', '.join(node.late)}"
+    return f"{found}: {shown}{late}"
+
+
+def _measured(node: Sequence, measure: Measure) -> str:
+    column = f"{node.steps[measure.step].name}.{measure.column or '*'}"
+    return f"{measure.function}({column})" if measure.function else column
 
 
 def lookup_text(node: Lookup) -> str:

@@ -25,6 +25,7 @@ from windrow.operators.rows.sort import Merge, Sort
 from windrow.operators.rows.split import Split
 from windrow.operators.rows.top import Top
 from windrow.operators.rows.with_keys import WithKeys
+from windrow.operators.sequences.as_of_join import AsOfJoin
 from windrow.operators.windows.adaptpaned import AdaptPaned
 from windrow.operators.windows.adaptwid import AdaptWid
 from windrow.operators.windows.bins import Bins
@@ -54,6 +55,7 @@ __all__ = [
     "AdaptWid",
     "Admit",
     "Apply",
+    "AsOfJoin",
     "Audit",
     "Batch",
     "Bins",

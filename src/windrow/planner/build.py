@@ -16,6 +16,7 @@ from windrow.logical import nodes as logical
 from windrow.operators import Gate, LastInstant, Panes
 from windrow.operators import Project as ProjectOperator
 from windrow.operators.state.late import late_schema
+from windrow.planner.as_of import as_of_arms, as_of_stage
 from windrow.planner.choice import NOTHING, Given, chosen
 from windrow.planner.choose import Choice
 from windrow.planner.in_order import IOP, check_in_order, check_join_in_order, cost_of_order, merged
@@ -146,6 +147,8 @@ class _Build:
                 return top_stage(next(self.numbers), node, before)
             case logical.Join():
                 return self._join(node, wanted)
+            case logical.AsOf():
+                return self._as_of(node)
         raise InternalError(f"no plan for {type(node).__name__}")
 
     def _join(self, node: logical.Join, wanted: Wanted) -> Stage:
@@ -164,6 +167,15 @@ class _Build:
         costs = [cost_of_order(n, side, self.given) for n, side in zip(node.inputs, sides, strict=True)]
         arms = join_arms(node, sides, costs if in_order else None)
         return join_stage(next(self.numbers), node, arms, wanted.of, named, wanted.joint, in_order)
+
+    def _as_of(self, node: logical.AsOf) -> Stage:
+        sides = [self.pipelines(n, wanted_on(n, n.progress)) for n in node.inputs]
+        named = [named_keys(node, side) for side in SIDES]
+        sides = [
+            side if name is not None else about_everyone(each, side)
+            for each, side, name in zip(node.inputs, sides, named, strict=True)
+        ]
+        return as_of_stage(next(self.numbers), node, as_of_arms(node, sides), named)
 
     def _read(self, scan: logical.Scan, wanted: Wanted) -> Read:
         """A source that is wanted twice, with the same progress, is read once."""

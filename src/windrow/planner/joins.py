@@ -13,7 +13,7 @@ from windrow.errors import PlanError
 from windrow.logical.checked_join import common_type
 from windrow.logical.explain import join_text
 from windrow.logical.expressions import dtype_of, translate
-from windrow.logical.nodes import LATER, LEFT, UNMATCHED, Join, Side
+from windrow.logical.nodes import LATER, LEFT, UNMATCHED, AsOf, Join, Side
 from windrow.operators import Operator, OpibJoin, OpobJoin, WindowJoin, WithKeys
 from windrow.operators import Project as ProjectOperator
 from windrow.operators.joins.finished import Named
@@ -74,14 +74,20 @@ def _partitions(node: Join) -> tuple[Partition, Partition]:
     return here, BySlice(length, before=window.high, after=-window.low, keys=keys)
 
 
-def key_columns(node: Join) -> tuple[str, ...]:
+def key_columns(node: Join | AsOf) -> tuple[str, ...]:
     """The columns of both arms that must be equal."""
     return tuple(f"@key{i}" for i in range(len(node.on)))
 
 
 def _prepared(node: Join, side: Side) -> list[Step]:
-    given = node.inputs[side].schema
     renames = {name: column for name, from_side, column in node.columns if from_side == side}
+    return keyed_rows(node, side, renames, side in UNMATCHED[node.how])
+
+
+def keyed_rows(node: Join | AsOf, side: Side, renames: dict[str, str], all_rows: bool) -> list[Step]:
+    """The rows of a side with its keys, and columns under the names in ``renames``; all, or those without NULL keys."""
+    given = node.inputs[side].schema
+    renames = dict(renames)
     columns: list[Any] = [pl.col(column).alias(name) for name, column in renames.items()]
     keys = dict(zip(key_columns(node), node.on, strict=True))
     for name, pair in keys.items():
@@ -90,17 +96,17 @@ def _prepared(node: Join, side: Side) -> list[Step]:
             renames[name] = pair[side].name
     kept = partial(ProjectOperator, [*columns, pl.col(PROGRESS)])
     steps = [Step("prepare", kept, "the keys, and the columns of the result", renames=renames)]
-    if keys and side not in UNMATCHED[node.how]:
+    if keys and not all_rows:
         steps.append(Step("keys", partial(WithKeys, list(keys)), "rows with a key: NULL equals nothing"))
     return steps
 
 
-def _key_type(node: Join, pair: tuple[exp.Expr, exp.Expr]) -> pl.DataType:
+def _key_type(node: Join | AsOf, pair: tuple[exp.Expr, exp.Expr]) -> pl.DataType:
     a, b = pair
     return common_type(a, dtype_of(a, node.left.schema), b, dtype_of(b, node.right.schema))
 
 
-def named_keys(node: Join, side: Side) -> Named | None:
+def named_keys(node: Join | AsOf, side: Side) -> Named | None:
     """How promises of a side name keys of the join, if they are about single ones and name all of its keys."""
     by, given = node.inputs[side].promised_by, node.inputs[side].schema
     keys = {e.name: name for name, pair in zip(key_columns(node), node.on, strict=True) if _is_column(e := pair[side])}

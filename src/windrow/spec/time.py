@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -40,6 +40,19 @@ def reach(dtype: pl.DataType) -> tuple[int, int, str]:
         return 1 << 30, 30, " days from 1970"
     power = FARTHEST.bit_length() - 1
     return FARTHEST, power, " microseconds from 1970" if isinstance(dtype, pl.Datetime) else ""
+
+
+def forever(dtype: pl.DataType) -> int:
+    """A promise of at least this about one key says that it is finished: the year 9999 of a time, 2^61 of a number, or
+    the greatest number of its type.
+
+    >>> forever(pl.Int16()), forever(pl.Date())
+    (32767, 2932532)
+    """
+    if dtype.is_integer():
+        return min(int(pl.Series([0], dtype=dtype).upper_bound()[0]), 1 << 61)
+    days = (date(9999, 1, 1) - date(1970, 1, 1)).days
+    return days if dtype == pl.Date else days * 86_400_000_000
 
 
 def within(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -14,11 +14,11 @@ from windrow.operators.joins.finished import Finished, Named
 from windrow.operators.joins.promises import joint
 from windrow.operators.operator import Item, Side, Wait
 from windrow.operators.state.join_side import JoinSide, hashed
-from windrow.operators.state.late import LATE_BY, LATE_ROWS, on_time
+from windrow.operators.state.late import on_time_of_side
 from windrow.progress import END, START, Punctuation, ended
 from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.functions import Function
-from windrow.spec.names import HOME, PROGRESS
+from windrow.spec.names import PROGRESS
 from windrow.windows import pairing
 from windrow.windows.pairing import Pairing
 from windrow.windows.tuples import Bools, Ints
@@ -135,15 +135,7 @@ class WindowJoin:
 
     def on_time(self, side: pairing.Side, batch: Batch, promised: int | pl.Series) -> tuple[Batch, list[Item]]:
         """The rows that keep a promise about their side. Late ones are counted at home; "side" shows them."""
-        policy = self.late[side]
-        copied = batch.filter(~batch[HOME] & (batch[PROGRESS] >= promised)) if HOME in batch.columns else None
-        if copied is not None:
-            promised = promised.filter(batch[HOME]) if isinstance(promised, pl.Series) else promised
-            batch = batch.filter(HOME)
-        rows, late = on_time(batch, promised, "error" if policy == "error" else "drop")
-        if policy == "drop":
-            late = [replace(s, rows=s.rows.select(LATE_BY, LATE_ROWS)) for s in late if isinstance(s, Side)]
-        return (rows if copied is None else pl.concat([rows, copied]).drop(HOME)), late
+        return on_time_of_side(batch, promised, self.late[side])
 
     def _pair(
         self,

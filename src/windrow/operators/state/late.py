@@ -16,7 +16,7 @@ With consistent slack a late row counts in none of its windows; with generous sl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -25,7 +25,7 @@ from windrow.aggregates import ROWS
 from windrow.errors import LateError
 from windrow.operators.operator import Item, Side
 from windrow.spec.batches import Batch
-from windrow.spec.names import PROGRESS, WINDOW_END, WINDOW_START
+from windrow.spec.names import HOME, PROGRESS, WINDOW_END, WINDOW_START
 from windrow.spec.options import Options
 from windrow.spec.time import Bounds
 from windrow.windows.numbers import Numbered
@@ -174,6 +174,20 @@ def on_time(batch: Batch, promised: int | pl.Series, policy: str) -> tuple[Batch
         )
     known = rows.select(pl.exclude("^@.*$"), by.alias(LATE_BY), times.alias(LATE_ROWS))
     return batch.filter(~late), [Side("late", count, known)]
+
+
+def on_time_of_side(batch: Batch, promised: int | pl.Series, policy: str) -> tuple[Batch, list[Item]]:
+    """The rows of one side of a join that keep a promise about it. A row that is copied to several shards is counted as
+    late at home only. The policy "side" shows late rows, "drop" says how many and how late they are.
+    """
+    copied = batch.filter(~batch[HOME] & (batch[PROGRESS] >= promised)) if HOME in batch.columns else None
+    if copied is not None:
+        promised = promised.filter(batch[HOME]) if isinstance(promised, pl.Series) else promised
+        batch = batch.filter(HOME)
+    rows, late = on_time(batch, promised, "error" if policy == "error" else "drop")
+    if policy == "drop":
+        late = [replace(s, rows=s.rows.select(LATE_BY, LATE_ROWS)) for s in late if isinstance(s, Side)]
+    return (rows if copied is None else pl.concat([rows, copied]).drop(HOME)), late
 
 
 def _rows_in(batch: Batch) -> int:

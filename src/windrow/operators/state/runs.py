@@ -69,6 +69,10 @@ class Runs:
         parts = (run[_below(run, least) : _below(run, greatest + 1)] for run in self.runs)
         return [part for part in parts if part.height]
 
+    def rewrite(self) -> None:
+        """Write all runs again: rows have left them that are not below what was taken last."""
+        self._dirty.update(range(len(self.runs)))
+
     def first(self) -> int | None:
         """The smallest progress value that is held."""
         return min((int(run[PROGRESS][0]) for run in self.runs), default=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from windrow.logical.node import Node
-from windrow.logical.nodes import Join, Lookup, columns_asked
+from windrow.logical.nodes import AsOf, Join, Lookup, columns_asked
 from windrow.planner.rules.transform import transform
 
 
@@ -14,7 +14,7 @@ def prune_columns(node: Node) -> Node:
     asked = columns_asked(node, set(node.schema))
 
     def pruned(before: Node, now: Node) -> Node:
-        if not isinstance(now, (Join, Lookup)):
+        if not isinstance(now, (AsOf, Join, Lookup)):
             return now
         used = asked[id(before)] | now.tested
         if isinstance(now, Lookup):  # what its rows progress by stays

@@ -1,0 +1,1 @@
+"""Rows that follow each other: as-of joins, and sequences of any number of steps."""

@@ -1,0 +1,444 @@
+"""AsOfJoin: each left row beside the right row that is nearest in time, whatever the order of arrival.
+
+``B FOLLOWING RECENT A`` of Bai et al. (section 5, Figure 12) is the strategy "backward", with B on the left. There
+the register of A says that the next A is later; here a promise of the right side does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from windrow.errors import DataError
+from windrow.operators.joins.condition import Condition
+from windrow.operators.joins.finished import Finished, Named
+from windrow.operators.kernels.key_hash import hashes
+from windrow.operators.kernels.nearest import Spots
+from windrow.operators.kernels.probe import Hashes
+from windrow.operators.operator import Item, Side, Wait
+from windrow.operators.sequences.candidates import Found, Looking
+from windrow.operators.state.as_of_side import AsOfSide
+from windrow.operators.state.join_side import JoinSide, Run, hashed
+from windrow.operators.state.late import on_time_of_side
+from windrow.operators.state.waiting import Waiting
+from windrow.progress import END, START, Punctuation, ended
+from windrow.spec.batches import Batch, Changes, State
+from windrow.spec.names import PROGRESS
+from windrow.windows.tuples import Bools, Ints
+
+Types = Mapping[str, pl.DataType]
+NAMES = ("left", "right")
+
+
+@dataclass(frozen=True)
+class Nearness:
+    """Which right row is wanted; the fields are those of the node ``AsOf``."""
+
+    strategy: str = "backward"
+    exact: bool = True
+    tolerance: int | None = None
+
+    @property
+    def back(self) -> bool:
+        return self.strategy != "forward"
+
+    @property
+    def ahead(self) -> bool:
+        return self.strategy != "backward"
+
+
+BACKWARD = Nearness()
+
+
+@dataclass
+class _Input:
+    """What one side has promised."""
+
+    promised: int = START
+    reached: int | None = None  # of a side that has ended: how far it came
+    finished: Finished = field(default_factory=Finished)
+
+
+class AsOfJoin:
+    """A left row is paired when the promise of the right side says that no nearer row can come.
+
+    Left rows wait for that, first for a promise beyond their own time. Looking back that is enough. Looking ahead they
+    then wait for the next right row, or until it would be too far. Right rows are kept until the left side has
+    promised beyond them; then the latest of each key stays (``AsOfSide``), as far as the tolerance goes.
+
+    ``types``: the columns of each side that results have. ``ties``: the columns of right rows that order those with
+    equal times. ``outer``: left rows without a partner come out. ``most_keys``: more stop the query. ``named``: how
+    promises of a side name single keys, if they do. ``forever``: a key of which so much is promised is finished.
+
+    >>> types = {"k": pl.Int64(), "a": pl.String()}, {"b": pl.String()}
+    >>> join = AsOfJoin(["@k"], types, ties=["b"])
+    >>> join.on_batch(0, pl.DataFrame({"@k": [1], "@t": [10], "k": [1], "a": ["x"]}))
+    []
+    >>> join.on_batch(1, pl.DataFrame({"@k": [1, 1, 1], "@t": [7, 9, 12], "b": ["u", "v", "w"]}))
+    []
+    >>> join.on_punctuation(1, Punctuation(11))[0].rows()
+    [(1, 'x', 'v', 10)]
+    """
+
+    def __init__(
+        self,
+        keys: Sequence[str],
+        types: tuple[Types, Types],
+        nearness: Nearness = BACKWARD,
+        *,
+        ties: Sequence[str] = (),
+        outer: bool = False,
+        where: pl.Expr | None = None,
+        most_keys: int | None = None,
+        late: tuple[str, str] = ("drop", "drop"),
+        named: tuple[Named | None, Named | None] = (None, None),
+        forever: int = END,
+    ) -> None:
+        self.keys = list(keys)
+        self.types = dict(types[0]), dict(types[1])
+        self.near = nearness
+        self.outer = outer
+        self.condition = None if where is None else Condition(where)
+        self.most_keys = most_keys
+        self.late = late
+        self.forever = forever
+        self.inputs = _Input(finished=Finished(named[0])), _Input(finished=Finished(named[1]))
+        self.waiting = Waiting()  # left rows that the right side has not promised beyond
+        self.open = JoinSide(keys)  # left rows that it has, which may still find a nearer partner
+        # With a condition the latest row of a key is not enough: an earlier one can be the latest for which it is true.
+        self.right = AsOfSide(keys, ties, latest=nearness.back and where is None)
+        test = None if where is None else self._test
+        self.looking_back = Looking(True, nearness.exact, nearness.tolerance, test)
+        self.looking_ahead = Looking(False, nearness.exact, nearness.tolerance, test)
+        self.last_alike = Looking(True, True, None, test)
+        self.given = START
+        self._saved = self._progress()
+
+    # -- rows --------------------------------------------------------------------------------------------------
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        own = self.inputs[port]
+        rows, late = on_time_of_side(batch, own.finished.promised(batch, own.promised), self.late[port])
+        if not rows.height:
+            return late
+        return [*(self._from_left(rows) if port == 0 else self._from_right(rows)), *late]
+
+    def _from_left(self, rows: Batch) -> list[Item]:
+        right = self.inputs[1]
+        promised = right.finished.promised(rows, right.promised)
+        if self.keys:
+            there = rows.select(pl.all_horizontal(pl.col(self.keys).is_not_null())).to_series()
+            if not there.all():  # a NULL key equals nothing: there is nothing to wait for
+                alone = rows.filter(~there)
+                rows = rows.filter(there)
+                promised = promised.filter(there) if isinstance(promised, pl.Series) else promised
+                return [*self._out(alone, Found.nothing(alone.height)), *self._sorted_out(rows, promised)]
+        return self._sorted_out(rows, promised)
+
+    def _sorted_out(self, rows: Batch, promised: int | pl.Series) -> list[Item]:
+        """Rows that the right side has promised beyond are looked at; the others wait."""
+        final = rows[PROGRESS] < (self._below(promised) if isinstance(promised, int) else promised + self._extra)
+        if not final.any():
+            self.waiting.push(rows)
+            return []
+        if final.all():
+            return self._settled(rows)
+        self.waiting.push(rows.filter(~final))
+        return self._settled(rows.filter(final))
+
+    def _from_right(self, rows: Batch) -> list[Item]:
+        left = self.inputs[0]
+        useful = rows[PROGRESS] >= self.right.limit
+        promised = left.finished.promised(rows, left.promised)
+        if isinstance(promised, pl.Series) and self.near.back:
+            useful &= promised < self.forever
+        if not useful.all():
+            self.right.freed += rows.height - int(useful.sum())
+            rows = rows.filter(useful)
+        rows = hashed(rows, self.keys)
+        self.right.push(rows, np.zeros(rows.height, np.bool_))
+        self._check_keys()
+        return self._freed()
+
+    def _check_keys(self) -> None:
+        if self.most_keys is None:
+            return
+        if (keys := self.right.number_of_keys(self.most_keys)) > self.most_keys:
+            raise DataError(
+                f"the as-of join holds rows of {keys} keys in one shard, and the query accepts {self.most_keys}. "
+                "Accept more, give a greatest distance, or let the left stream say which keys are finished"
+            )
+
+    # -- pairs -------------------------------------------------------------------------------------------------
+    def _settled(self, rows: Batch) -> list[Item]:
+        """Left rows that the right side has just promised beyond: pairs, or rows that go on waiting."""
+        found, done = self._looked(rows, self._hashes(rows))
+        if done is None or done.all():
+            return self._out(rows, found)
+        rest = hashed(rows.filter(pl.Series(~done)), self.keys)
+        self.open.push(rest, np.zeros(rest.height, np.bool_))
+        at = np.flatnonzero(done)
+        return self._out(rows[at], _of(found, at)) if len(at) else []
+
+    def _hashes(self, rows: Batch) -> Hashes:
+        if not self.keys:
+            return np.zeros(rows.height, np.uint32)
+        return (hashes(rows, self.keys) >> np.uint64(32)).astype(np.uint32)
+
+    def _looked(self, rows: Batch, given: Hashes) -> tuple[Found, Bools | None]:
+        """The nearest rows so far, and for which rows that is final (None: for all)."""
+        if not self.near.ahead:
+            return self.looking_back.nearest(self.right, rows, given), None
+        promised = np.asarray(self.inputs[1].finished.promised(rows, self.inputs[1].promised))
+        times, below = rows[PROGRESS].to_numpy(), int(promised.max())
+        ahead = self.looking_ahead.nearest(self.right, rows, given, below)
+        ahead.run[ahead.time >= promised] = -1  # of this key less is promised than of others
+        if self.near.strategy == "forward":
+            return ahead, ahead.there | self._too_far(times, promised)
+        back = self.looking_back.nearest(self.right, rows, given)
+        # What is beyond the promise is farther away than it; at the same distance the later row would win.
+        sure = back.there & (times - back.time < promised - times)
+        done = ahead.there | sure | self._too_far(times, promised)
+        return self._nearer(rows, given, times, back, ahead), done
+
+    def _nearer(self, rows: Batch, given: Hashes, times: Ints, back: Found, ahead: Found) -> Found:
+        """Of both the nearer one, the later if they are equally near; of rows with its time the last one."""
+        chosen = np.flatnonzero(ahead.there & (~back.there | (ahead.time - times <= times - back.time)))
+        if len(chosen):
+            at = rows[chosen].with_columns(pl.Series(PROGRESS, ahead.time[chosen]))
+            last = self.last_alike.nearest(self.right, at, given[chosen])
+            back.run[chosen], back.place[chosen], back.time[chosen] = last.run, last.place, last.time
+        return back
+
+    def _too_far(self, times: Ints, promised: Ints) -> Bools:
+        """For which rows a right row that is still to come would be too far."""
+        far = self.near.tolerance
+        if far is None:
+            return np.broadcast_to(promised >= self.forever, times.shape)
+        return np.asarray((times < np.where(promised == END, END, promised - far)) | (promised >= self.forever))
+
+    def _test(self, rows: Batch, mine: Spots, run: Run, places: Spots) -> Bools:
+        assert self.condition is not None
+        return self.condition.holds(self._pairs(rows[mine], [(run.frame, places, None)]))[0]
+
+    def _out(self, rows: Batch, found: Found) -> list[Item]:
+        """Results: pairs, and rows without a partner where they are wanted."""
+        there = found.there
+        joined = int(there.sum())
+        freed = rows.height - joined
+        if not self.outer and joined < rows.height:
+            at = np.flatnonzero(there)
+            rows, found, there = rows[at], _of(found, at), there[at]
+        parts: list[tuple[Batch, Spots, Spots | None]] = []
+        for number in np.unique(found.run[there]).tolist():
+            mine = np.flatnonzero(found.run == number)
+            places = found.place[mine]
+            parts.append((self.right.runs[number].frame, places, None if len(mine) == rows.height else mine))
+            joined += len(self.right.match(number, places.astype(np.uint32)))
+        items: list[Item] = [self._pairs(rows, parts)] if rows.height else []
+        return items + _counted(joined, freed)
+
+    def _pairs(self, rows: Batch, parts: Sequence[tuple[Batch, Spots, Spots | None]]) -> Batch:
+        """Left rows beside right ones: rows of some frames at some places, each for some (None: all) left rows."""
+        columns = [rows[name] for name in self.types[0]]
+        if len(parts) == 1 and parts[0][2] is None:
+            frame, places, _ = parts[0]
+            at = pl.Series(places)
+            columns += [frame[name].gather(at) for name in self.types[1]]
+        else:
+            columns += self._scattered(rows.height, parts)
+        return pl.DataFrame([*columns, rows[PROGRESS]])
+
+    def _scattered(self, height: int, parts: Sequence[tuple[Batch, Spots, Spots | None]]) -> list[pl.Series]:
+        """The right columns, with NULL for left rows that no part has."""
+        if not parts:
+            return [pl.Series(name, [None], dtype).new_from_index(0, height) for name, dtype in self.types[1].items()]
+        order = np.full(height, -1)
+        frames, start = [], 0
+        for frame, places, mine in parts:
+            frames.append(frame.select(list(self.types[1]))[places])
+            order[slice(None) if mine is None else mine] = np.arange(start, start + len(places))
+            start += len(places)
+        at = pl.Series(order, dtype=pl.Int64)
+        found = pl.concat(frames)
+        return [found[name].gather(at.replace(-1, None)) for name in self.types[1]]
+
+    # -- promises ----------------------------------------------------------------------------------------------
+    @property
+    def _extra(self) -> int:
+        """A left row whose partner must be earlier need not wait for right rows with its own time."""
+        return 0 if self.near.exact or self.near.ahead else 1
+
+    def _below(self, promised: int) -> int:
+        """Left rows below this are final, or can be looked at."""
+        return promised if promised in (START, END) else promised + self._extra
+
+    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        own = self.inputs[port]
+        if promise.value <= own.promised:
+            return []
+        if promise.group is not None:
+            return self._about_key(port, promise)
+        own.promised, own.reached = promise.value, promise.reached
+        own.finished.forget(promise.value)
+        items: list[Item] = []
+        if port == 1:
+            items += self._look_again()
+            rows = self.waiting.take(self._below(promise.value))
+            items += self._settled(rows) if rows is not None else []
+        self._free()
+        return [*items, *self._freed(), *self._news()]
+
+    def _look_again(self) -> list[Item]:
+        """Rows that look ahead, once more: a partner may have come, or be too far by now."""
+        items: list[Item] = []
+        for number, run in list(self.open.runs.items()):
+            at = np.flatnonzero(run.here(START))
+            if len(at):
+                items += self._close(number, run, at)
+        self.open.shrink()
+        return items
+
+    def _close(self, number: int, run: Run, at: Spots) -> list[Item]:
+        whole = len(at) == run.frame.height
+        rows = run.frame if whole else run.frame[at]
+        found, done = self._looked(rows, run.hashes[at])
+        assert done is not None
+        if not done.any():
+            return []
+        chosen = np.flatnonzero(done)
+        self.open.leave(number, at[chosen].astype(np.uint32))
+        return self._out(rows[chosen], _of(found, chosen))
+
+    def _about_key(self, port: int, promise: Punctuation) -> list[Item]:
+        """A promise about one key."""
+        key = self.inputs[port].finished.give(promise)
+        if key is None:
+            return []
+        items: list[Item] = []
+        if port == 1:
+            rows = self.waiting.take_key(key, self._below(promise.value))
+            items += self._settled(rows) if rows is not None else []
+            for number, places in list(self.open.of_key(key, END)):
+                items += self._close(number, self.open.runs[number], places.astype(np.int64))
+            self.open.shrink()
+        elif promise.value >= self.forever:
+            for number, places in list(self.right.of_key(key, END)):
+                run = self.right.runs[number]
+                self.right.freed += int((~run.matched[places]).sum())
+                self.right.leave(number, places)
+            self.right.shrink()
+        self._free()
+        return [*items, *self._freed(), *self._news()]
+
+    def _free(self) -> None:
+        """Right rows that no left row can be paired with."""
+        left = self._least_left()
+        self.right.settle(left)
+        far = self.near.tolerance
+        if not self.near.back:
+            self.right.forget(left)
+        elif left == END or far is not None:
+            self.right.forget(left if left in (START, END) else left - (far or 0))
+
+    def _least_left(self) -> int:
+        """The least time of a left row that may still look back, or at what is there."""
+        least = min(self.inputs[0].promised, self._below(self.inputs[1].promised))
+        if self.near.strategy == "nearest" and (first := self.open.first()) is not None:
+            least = min(least, first)
+        return least
+
+    def _freed(self) -> list[Item]:
+        return list(_counted(0, self.right.take_freed()))
+
+    def _news(self) -> list[Punctuation]:
+        """A result that is still to come has a left row that is to come, or one that waits."""
+        left, right = self.inputs
+        value = min(left.promised, self._below(right.promised))
+        if (first := self.open.first()) is not None:
+            value = min(value, first)
+        if left.promised == END and value != END:  # what is beyond the last left row is promised with the end
+            value = min(value, START if left.reached is None else left.reached)
+        if value == START or value <= self.given:
+            return []
+        before, self.given = self.given, value
+        return [Punctuation(value)] if value != END else ended(before, left.reached)
+
+    def on_flush(self) -> list[Item]:
+        return []
+
+    def waits_for(self) -> list[Wait]:
+        """What the first left row waits for, and what lets the first right row go."""
+        found = []
+        left, right = self.inputs
+        held = self.waiting.height + self.open.height
+        if held:
+            size = self.waiting.state_bytes() + self.open.state_bytes()
+            first = [t for t in (self.waiting.first(), self.open.first()) if t is not None]
+            needed = min(min(first) + 1 - self._extra, END)
+            if self.near.ahead and needed <= right.promised:
+                needed = right.promised + 1
+            found.append(Wait(1, needed, right.promised, "rows", held, size))
+        if self.right.height:
+            first_right = self.right.first() or 0
+            needed = first_right + 1 if left.promised <= first_right else left.promised + 1
+            found.append(Wait(0, needed, left.promised, "rows", self.right.height, self.right.state_bytes()))
+        return found
+
+    # -- state -------------------------------------------------------------------------------------------------
+    def _progress(self) -> list[tuple[str, int, int | None]]:
+        both = [(name, own.promised, own.reached) for name, own in zip(NAMES, self.inputs, strict=True)]
+        return [*both, ("pairs", self.given, None), ("settled", self.right.settled, self.right.limit)]
+
+    def _frame(self) -> Batch:
+        schema = {"of": pl.String, "promised": pl.Int64, "reached": pl.Int64}
+        return pl.DataFrame(self._progress(), schema=schema, orient="row")
+
+    def _stores(self) -> Iterator[tuple[str, Waiting | JoinSide]]:
+        yield from (("waiting", self.waiting), ("open", self.open), ("right", self.right))
+
+    def snapshot(self) -> State:
+        rows = {f"{name}/{k}": v for name, store in self._stores() for k, v in store.snapshot().items()}
+        keys = {f"finished/{name}": f for name, own in self._sides() if (f := own.finished.snapshot()) is not None}
+        return {"promises": self._frame(), **rows, **keys}
+
+    def _sides(self) -> Iterator[tuple[str, _Input]]:
+        yield from zip(NAMES, self.inputs, strict=True)
+
+    def changes(self) -> Changes:
+        found: Changes = {f"{name}/{k}": v for name, store in self._stores() for k, v in store.changes().items()}
+        found |= {f"finished/{n}": own.finished.snapshot() for n, own in self._sides() if own.finished.changed()}
+        if (now := self._progress()) != self._saved:
+            found["promises"], self._saved = self._frame(), now
+        return found
+
+    def restore(self, state: State) -> None:
+        saved = state["promises"].rows() if "promises" in state else []
+        rows = {of: (promised, reached) for of, promised, reached in saved}
+        for name, own in self._sides():
+            own.promised, own.reached = rows.get(name, (START, None))
+            own.finished.restore(state.get(f"finished/{name}"))
+        self.given = rows.get("pairs", (START, None))[0]
+        settled, limit = rows.get("settled", (START, START))
+        self.waiting.restore(_part(state, "waiting"), self._below(self.inputs[1].promised))
+        self.open.restore(_part(state, "open"), START)
+        self.right.restore(_part(state, "right"), START if limit is None else limit, settled)
+        self._saved = self._progress()
+
+    def state_bytes(self) -> int:
+        return sum(store.state_bytes() for _, store in self._stores())
+
+
+def _part(state: State, name: str) -> State:
+    return {k.removeprefix(f"{name}/"): v for k, v in state.items() if k.startswith(f"{name}/")}
+
+
+def _of(found: Found, at: Spots) -> Found:
+    return Found(found.run[at], found.place[at], found.time[at])
+
+
+def _counted(joined: int, freed: int) -> list[Side]:
+    found = [Side("joined", joined)] if joined else []
+    return found + ([Side("freed", freed)] if freed else [])

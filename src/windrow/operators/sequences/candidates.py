@@ -1,0 +1,124 @@
+"""For each left row the right row that is nearest in one direction, of all runs of the right side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from windrow.operators.kernels.nearest import Spots, same_hash, spots
+from windrow.operators.kernels.probe import Hashes
+from windrow.operators.state.as_of_side import AsOfSide
+from windrow.operators.state.join_side import Run
+from windrow.operators.state.tied import last_of_two
+from windrow.progress import END
+from windrow.spec.batches import Batch
+from windrow.spec.names import PROGRESS
+from windrow.windows.tuples import Bools, Ints
+
+# Which pairs of left rows and places in a run are no pairs, though their keys are equal and their times fit.
+Test = Callable[[Batch, Spots, Run, Spots], Bools]
+
+
+@dataclass
+class Found:
+    """For each left row the number of a run, a place in it and the time there; -1 is the number where there is none."""
+
+    run: Ints
+    place: Spots
+    time: Ints
+
+    @classmethod
+    def nothing(cls, size: int) -> Found:
+        return cls(np.full(size, -1), np.full(size, -1), np.zeros(size, np.int64))
+
+    @property
+    def there(self) -> Bools:
+        return np.asarray(self.run >= 0)
+
+
+@dataclass(frozen=True)
+class Looking:
+    """``back``: for the latest row up to the time of the left one, else for the earliest from it on, below ``below``.
+
+    Of rows with equal times the last is taken looking back, the first looking ahead. ``equal``: whether the time may be
+    that of the left row. ``far``: the greatest distance. ``test``: what else must be true.
+    """
+
+    back: bool
+    equal: bool
+    far: int | None = None
+    test: Test | None = None
+
+    def nearest(self, side: AsOfSide, rows: Batch, hashes: Hashes, below: int = END) -> Found:
+        """The nearest rows of a side, one for each left row at most."""
+        times = rows[PROGRESS].to_numpy()
+        best = Found.nothing(rows.height)
+        for number, run in side.runs.items():
+            self._better(best, side, number, self._in_run(side, number, run, rows, hashes, times, below))
+        return best
+
+    def _in_run(
+        self, side: AsOfSide, number: int, run: Run, rows: Batch, hashes: Hashes, times: Ints, below: int
+    ) -> Spots:
+        """The nearest place in a run. Places that are no partners are passed over, one after the other."""
+        both = run.hashes, run.times
+        found = self._near(run, times, spots(side.index(number), both, hashes, times, self.back, self.equal), below)
+        step = -1 if self.back else 1
+        at = np.flatnonzero(found >= 0)
+        while len(at):
+            refused = at[~self._partners(side, rows, at, run, found[at])]
+            moved = same_hash(run.hashes, hashes[refused], found[refused] + step)
+            found[refused] = self._near(run, times[refused], moved, below)
+            at = refused[found[refused] >= 0]
+        return found
+
+    def _near(self, run: Run, times: Ints, places: Spots, below: int) -> Spots:
+        """The places whose times are near enough."""
+        if self.far is None and below == END:
+            return places
+        at = run.times[np.clip(places, 0, None)] if len(run.times) else places
+        fits = places >= 0
+        if self.far is not None:
+            fits &= np.abs(at - times) <= self.far
+        return np.where(fits & (at < below), places, -1)
+
+    def _partners(self, side: AsOfSide, rows: Batch, at: Spots, run: Run, places: Spots) -> Bools:
+        found = ~run.gone[places]
+        mine, others = pl.Series(at), pl.Series(places)
+        everything = len(at) == rows.height
+        for key in side.keys:
+            given = rows[key] if everything else rows[key].gather(mine)
+            equal = given == run.frame[key].gather(others)
+            found &= (equal.fill_null(False) if equal.null_count() else equal).to_numpy()
+        if self.test is not None and found.any():
+            where = np.flatnonzero(found)
+            found[where] = self.test(rows, at[where], run, places[where])
+        return found
+
+    def _better(self, best: Found, side: AsOfSide, number: int, places: Spots) -> None:
+        """Take the places that are nearer than what was found in other runs."""
+        run = side.runs[number]
+        there = np.flatnonzero(places >= 0)
+        if not len(there):
+            return
+        time, before = run.times[places[there]], best.time[there]
+        nearer = (best.run[there] < 0) | ((time > before) if self.back else (time < before))
+        if (tied := ~nearer & (time == before)).any():
+            nearer[tied] = self._wins(best, side, there[tied], number, places[there[tied]])
+        chosen = there[nearer]
+        best.run[chosen], best.place[chosen], best.time[chosen] = number, places[chosen], time[nearer]
+
+    def _wins(self, best: Found, side: AsOfSide, rows: Spots, number: int, places: Spots) -> Bools:
+        """Whether rows of another run win over those with the same time that were found before."""
+        before = pl.concat(
+            [
+                side.runs[n].frame[best.place[rows[mine]]].with_columns(pl.Series("@in", np.flatnonzero(mine)))
+                for n in np.unique(best.run[rows]).tolist()
+                if (mine := best.run[rows] == n).any()
+            ]
+        ).sort("@in")
+        later = last_of_two(before, side.runs[number].frame[places], side.ties)
+        return later if self.back else ~later
