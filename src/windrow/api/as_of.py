@@ -76,8 +76,8 @@ class Nearest:
         name = attribute(node, given.text(column, "on"))
         if name is None or name not in node.times:
             raise QueryError(
-                f"on: {column!r} is not a progressing column of {WHICH[left]} stream, so no row would be known to be the "
-                f"nearest; available: {listing(node.times)}"
+                f"on: {column!r} is not a progressing column of {WHICH[left]} stream, so no row would ever be known "
+                f"to be the nearest; available: {listing(node.times)}"
             )
         return on_value(node, name)
 

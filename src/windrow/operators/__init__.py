@@ -26,6 +26,7 @@ from windrow.operators.rows.split import Split
 from windrow.operators.rows.top import Top
 from windrow.operators.rows.with_keys import WithKeys
 from windrow.operators.sequences.as_of_join import AsOfJoin
+from windrow.operators.sequences.matcher import Matcher
 from windrow.operators.windows.adaptpaned import AdaptPaned
 from windrow.operators.windows.adaptwid import AdaptWid
 from windrow.operators.windows.bins import Bins
@@ -73,6 +74,7 @@ __all__ = [
     "LastInstant",
     "Lift",
     "Lookup",
+    "Matcher",
     "Meld",
     "Merge",
     "Operator",

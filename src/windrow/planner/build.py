@@ -39,6 +39,7 @@ from windrow.planner.rows import (
     top_stage,
 )
 from windrow.planner.rules import rewritten
+from windrow.planner.sequences import named_steps, sequence_arms, sequence_stage
 from windrow.planner.shared import Member, grouped, joined, panes_of, shared_step
 from windrow.planner.windows import SHAPES, WATCHING, Physical, groups_promised, key_names
 from windrow.spec.names import WINDOW_END
@@ -149,6 +150,8 @@ class _Build:
                 return self._join(node, wanted)
             case logical.AsOf():
                 return self._as_of(node)
+            case logical.Sequence():
+                return self._sequence(node)
         raise InternalError(f"no plan for {type(node).__name__}")
 
     def _join(self, node: logical.Join, wanted: Wanted) -> Stage:
@@ -176,6 +179,15 @@ class _Build:
             for each, side, name in zip(node.inputs, sides, named, strict=True)
         ]
         return as_of_stage(next(self.numbers), node, as_of_arms(node, sides), named)
+
+    def _sequence(self, node: logical.Sequence) -> Stage:
+        named = named_steps(node)
+        sides = [
+            side if name is not None else about_everyone(each, side)
+            for each, name in zip(node.inputs, named, strict=True)
+            for side in [self.pipelines(each, wanted_on(each, each.progress))]
+        ]
+        return sequence_stage(next(self.numbers), node, sequence_arms(node, sides), named)
 
     def _read(self, scan: logical.Scan, wanted: Wanted) -> Read:
         """A source that is wanted twice, with the same progress, is read once."""

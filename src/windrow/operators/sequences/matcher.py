@@ -1,0 +1,334 @@
+"""Matcher: sequences of rows of several streams, by one compiled automaton over rows that are final.
+
+``B FOLLOWING CHRONICLE A`` of Bai et al. (section 5, Figure 13) is a sequence of two steps. There the operator waits
+for the register of each input; here for a promise of each stream. Rows below all of them are final: sorted by key and
+time, they run through the automaton (``kernels/automaton``), whatever order and batches they came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from windrow.errors import DataError
+from windrow.operators.joins.finished import Finished, Named
+from windrow.operators.kernels import automaton
+from windrow.operators.kernels.automaton import Conditions, Nodes, Pattern
+from windrow.operators.kernels.key_hash import hashes
+from windrow.operators.operator import Item, Side, Wait
+from windrow.operators.sequences.coded import coded
+from windrow.operators.sequences.measured import STEP, Measured
+from windrow.operators.state.keyed import matched, numbered
+from windrow.operators.state.keyed_runs import DUE, HASH, MATCHED, UNTIL, KeyedRuns
+from windrow.operators.state.late import on_time_of_side
+from windrow.operators.state.tied import tied_order
+from windrow.operators.state.waiting import Waiting
+from windrow.progress import END, START, Punctuation, ended
+from windrow.spec.batches import Batch, Changes, State
+from windrow.spec.names import PROGRESS
+
+OLD, GROUP = "@old", "@group"
+PREV, PLACE, BASE, BEGAN = "@prev", "@place", "@base", "@start"
+KNOWN = {PREV: pl.Int64, PLACE: pl.Int64, BASE: pl.Int64, BEGAN: pl.Int64, UNTIL: pl.Int64, DUE: pl.Int64}
+Hashes = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Compare:
+    """A comparison of a column (``column`` of rows of both steps) between a row of a step and one of a later step."""
+
+    left: int
+    comparison: str
+    right: int
+    column: str
+
+
+@dataclass
+class _Input:
+    """What the stream of one step has promised."""
+
+    promised: int = START
+    reached: int | None = None
+    finished: Finished = field(default_factory=Finished)
+
+
+class Matcher:
+    """Rows of step ``i`` come on port ``i``, with a column ``@step`` and the same columns on all ports.
+
+    ``ties``: for each step the columns that order its rows with equal times. ``strict``: no two rows of a sequence have
+    the same time, because steps share a stream. ``measured``: the columns of results. ``most_keys``: more stop the
+    query. ``last``: the step whose time results have. ``named``: how promises of a stream name single keys, if they do.
+    """
+
+    def __init__(
+        self,
+        keys: Sequence[str],
+        pattern: Pattern,
+        ties: Sequence[Sequence[str]],
+        measured: Measured,
+        *,
+        compares: Sequence[Compare] = (),
+        strict: bool = False,
+        most_keys: int | None = None,
+        late: Sequence[str] = (),
+        named: Sequence[Named | None] = (),
+        last: int = 0,
+    ) -> None:
+        self.keys = list(keys)
+        self.pattern = pattern
+        self.ties = [list(each) for each in ties]
+        self.measured = measured
+        self.compares = list(compares)
+        self.strict = strict
+        self.most_keys = most_keys
+        number = len(self.ties)
+        self.late = list(late) or ["drop"] * number
+        self.inputs = [_Input(finished=Finished(name)) for name in (list(named) or [None] * number)]
+        self.last = last
+        self.waiting = Waiting()  # rows that are not final
+        self.open = KeyedRuns()  # rows of sequences that are not over
+        self.given = START
+        self._saved = self._progress()
+
+    # -- rows --------------------------------------------------------------------------------------------------
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        own = self.inputs[port]
+        shown = self.measured.shown(batch, port) if self.late[port] == "side" else batch
+        rows, items = on_time_of_side(shown, own.finished.promised(batch, own.promised), self.late[port])
+        rows = rows.select(batch.columns)
+        if self.keys and rows.height:
+            there = rows.select(pl.all_horizontal(pl.col(self.keys).is_not_null())).to_series()
+            if not there.all():  # a NULL key equals nothing: only a last step can have such rows here
+                alone = rows.filter(~there)
+                items = [*items, self.measured.alone(alone), Side("freed", alone.height)]
+                rows = rows.filter(there)
+        if rows.height:
+            self.waiting.push(rows.with_columns(pl.Series(HASH, self._hashes(rows))))
+        return items
+
+    def _hashes(self, rows: Batch) -> Hashes:
+        return hashes(rows, self.keys) if self.keys else np.zeros(rows.height, np.uint64)
+
+    # -- promises ----------------------------------------------------------------------------------------------
+    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        own = self.inputs[port]
+        if promise.value <= own.promised:
+            return []
+        if promise.group is not None:
+            return self._about_key(port, promise)
+        before = self._promised()
+        own.promised, own.reached = promise.value, promise.reached
+        own.finished.forget(promise.value)
+        items = self._advance(self._promised()) if self._promised() > before else []
+        return [*items, *self._news()]
+
+    def _promised(self) -> int:
+        """What all streams have promised."""
+        return min(own.promised for own in self.inputs)
+
+    def _about_key(self, port: int, promise: Punctuation) -> list[Item]:
+        """A promise about one key: its rows are final up to what all streams have promised of it."""
+        key = self.inputs[port].finished.give(promise)
+        if key is None:
+            return []
+        promised = min(int(np.max(np.asarray(own.finished.promised(key, own.promised)))) for own in self.inputs)
+        if promised <= self._promised():
+            return []
+        rows = self.waiting.take_key(key, promised)
+        return self._run(rows, self._hashes(key), promised, key)
+
+    def _advance(self, promised: int) -> list[Item]:
+        """All rows below the promise are final."""
+        rows = self.waiting.take(promised)
+        due = self.open.due(promised)
+        if rows is None and not len(due):
+            return self._counted(0, 0)
+        touched = due if rows is None else np.union1d(rows[HASH].to_numpy(), due)
+        return self._run(rows, touched, promised)
+
+    # -- sequences ---------------------------------------------------------------------------------------------
+    def _run(self, rows: Batch | None, touched: Hashes, promised: int, key: Batch | None = None) -> list[Item]:
+        """Final rows, with the open sequences of their keys, through the automaton. ``key``: only of this one."""
+        old, others = self.open.fetch(np.unique(touched)), None
+        if old is not None and key is not None:  # another key with the same hash stays as it is
+            old, others = (matched(old, key, key.columns, how) for how in ("semi", "anti"))
+        frame = self._in_order(old, rows)
+        if frame is None:
+            return []
+        nodes = self._nodes(frame)
+        was = nodes.matched.copy()
+        numbers, places, needed = automaton.run(self.pattern, self._conditions(frame), nodes, promised)
+        results = self.measured.of(frame, numbers, places)
+        kept = self._kept(frame, nodes, needed)
+        if others is not None and others.height:
+            kept = pl.concat([kept, others]).sort(HASH, maintain_order=True)
+        self.open.put(np.unique(touched), kept, promised)
+        self._check_keys()
+        gone = ~needed & ~nodes.matched
+        items: list[Item] = [results] if results is not None else []
+        return [*items, *self._counted(int((nodes.matched & ~was).sum()), int(gone.sum()))]
+
+    def _in_order(self, old: Batch | None, rows: Batch | None) -> Batch | None:
+        """Rows by key and time; those of open sequences come first, in the order that they have."""
+        parts = [] if old is None or not old.height else [old.with_columns(pl.lit(True).alias(OLD))]
+        if rows is not None and rows.height:
+            unknown = [pl.lit(-1, dtype).alias(name) for name, dtype in KNOWN.items()]
+            new = self._sorted(rows).with_columns(*unknown, *(pl.lit(False).alias(name) for name in (MATCHED, OLD)))
+            parts.append(new.select(parts[0].columns) if parts else new)
+        if not parts:
+            return None
+        frame = pl.concat(parts)
+        return self._apart(frame.sort(HASH, maintain_order=True) if len(parts) == 2 else frame)
+
+    def _apart(self, frame: Batch) -> Batch:
+        """Rows with the number of their key; different keys with the same hash are separated."""
+        given = frame[HASH].to_numpy()
+        new = np.append(True, given[1:] != given[:-1])
+        for key in self.keys:
+            values = frame[key]
+            same = (values == values.shift(1)).fill_null(False).to_numpy() | new
+            if values.dtype.is_float():
+                same |= (values.is_nan() & values.shift(1).is_nan()).fill_null(False).to_numpy()
+            if not same.all():
+                frame = numbered(frame, self.keys, GROUP)
+                return frame.sort(GROUP, maintain_order=True)
+        return frame.with_columns(pl.Series(GROUP, np.cumsum(new)))
+
+    def _sorted(self, rows: Batch) -> Batch:
+        """By key, time, step and columns."""
+        steps = rows[STEP].to_numpy()
+        order = np.lexsort((-steps if self.strict else steps, rows[PROGRESS].to_numpy(), rows[HASH].to_numpy()))
+        rows, steps = rows[order], steps[order]
+        places = np.arange(rows.height)
+        for step, ties in enumerate(self.ties):
+            mine = np.flatnonzero(steps == step)
+            if (inner := tied_order(rows[mine], [HASH, PROGRESS], ties)) is not None:
+                places[mine] = mine[inner]
+        return rows[places]
+
+    def _nodes(self, frame: Batch) -> Nodes:
+        known = [np.array(frame[name].to_numpy()) for name in KNOWN]
+        prev, place, base, began, until, due = known
+        return Nodes(
+            frame[GROUP].to_numpy().astype(np.int64),
+            np.array(frame[PROGRESS].to_numpy()),
+            np.array(frame[STEP].to_numpy()),
+            np.array(frame[OLD].to_numpy()),
+            prev,
+            place,
+            base,
+            began,
+            until,
+            due,
+            np.array(frame[MATCHED].to_numpy()),
+        )
+
+    def _conditions(self, frame: Batch) -> Conditions:
+        both = [coded(frame[each.column]) for each in self.compares]
+        empty = np.zeros((0, frame.height))
+        return Conditions(
+            np.array([each.left for each in self.compares], np.int64),
+            np.array([automaton.COMPARISONS[each.comparison] for each in self.compares], np.int64),
+            np.array([each.right for each in self.compares], np.int64),
+            np.array([values for values, _ in both], np.int64) if both else empty.astype(np.int64),
+            np.array([nulls for _, nulls in both], np.bool_) if both else empty.astype(np.bool_),
+        )
+
+    def _kept(self, frame: Batch, nodes: Nodes, needed: NDArray[np.bool_]) -> Batch:
+        """The rows of open sequences, with what is known of them."""
+        values = (nodes.prev, nodes.place, nodes.base, nodes.start, nodes.until, nodes.due)
+        known = [pl.Series(name, value) for name, value in zip(KNOWN, values, strict=True)]
+        found = frame.drop(OLD, GROUP).with_columns(*known, pl.Series(MATCHED, nodes.matched))
+        return found.filter(pl.Series(needed)).sort(HASH, maintain_order=True)
+
+    def _check_keys(self) -> None:
+        if self.most_keys is None:
+            return
+        if (keys := self.open.number_of_keys(self.most_keys)) > self.most_keys:
+            raise DataError(
+                f"the sequence has open rows of {keys} keys in one shard, and the query accepts {self.most_keys}. "
+                "Accept more, give a greatest distance, or let the streams say which keys are finished"
+            )
+
+    def _counted(self, joined: int, freed: int) -> list[Item]:
+        freed += self.open.take_freed()
+        found: list[Item] = [Side("joined", joined)] if joined else []
+        return found + ([Side("freed", freed)] if freed else [])
+
+    def _news(self) -> list[Punctuation]:
+        """A result that is still to come ends with a row to come; one that waits has begun within its distance."""
+        promised, last = self._promised(), self.inputs[self.last]
+        value = promised
+        if self.pattern.waits and value not in (START, END):
+            value -= self.pattern.within
+        if last.promised == END and value != END:  # what is beyond the last row is promised with the end
+            value = min(value, START if last.reached is None else last.reached)
+        if value == START or value <= self.given:
+            return []
+        before, self.given = self.given, value
+        return [Punctuation(value)] if value != END else ended(before, last.reached)
+
+    def on_flush(self) -> list[Item]:
+        return []
+
+    def waits_for(self) -> list[Wait]:
+        """The promise of the slowest stream that makes the first row final."""
+        first, held = self.waiting.first(), self.waiting.height + self.open.height
+        if first is None and not held:
+            return []
+        slowest = min(range(len(self.inputs)), key=lambda port: self.inputs[port].promised)
+        since = self.inputs[slowest].promised
+        needed = max(since, first if first is not None else since) + 1
+        return [Wait(slowest, min(needed, END), since, "rows", held, self.state_bytes())]
+
+    # -- state -------------------------------------------------------------------------------------------------
+    def _progress(self) -> list[tuple[str, int, int | None]]:
+        each = [(str(port), own.promised, own.reached) for port, own in enumerate(self.inputs)]
+        return [*each, ("results", self.given, None)]
+
+    def _frame(self) -> Batch:
+        schema = {"of": pl.String, "promised": pl.Int64, "reached": pl.Int64}
+        return pl.DataFrame(self._progress(), schema=schema, orient="row")
+
+    def _stores(self) -> Iterator[tuple[str, Waiting | KeyedRuns]]:
+        yield from (("waiting", self.waiting), ("open", self.open))
+
+    def snapshot(self) -> State:
+        rows = {f"{name}/{k}": v for name, store in self._stores() for k, v in store.snapshot().items()}
+        keys = {
+            f"finished/{port}": found
+            for port, own in enumerate(self.inputs)
+            if (found := own.finished.snapshot()) is not None
+        }
+        return {"promises": self._frame(), **rows, **keys}
+
+    def changes(self) -> Changes:
+        found: Changes = {f"{name}/{k}": v for name, store in self._stores() for k, v in store.changes().items()}
+        for port, own in enumerate(self.inputs):
+            found |= {f"finished/{port}": own.finished.snapshot()} if own.finished.changed() else {}
+        if (now := self._progress()) != self._saved:
+            found["promises"], self._saved = self._frame(), now
+        return found
+
+    def restore(self, state: State) -> None:
+        saved = state["promises"].rows() if "promises" in state else []
+        rows = {of: (promised, reached) for of, promised, reached in saved}
+        for port, own in enumerate(self.inputs):
+            own.promised, own.reached = rows.get(str(port), (START, None))
+            own.finished.restore(state.get(f"finished/{port}"))
+        self.given = rows.get("results", (START, None))[0]
+        parts = {name: _part(state, name) for name in ("waiting", "open")}
+        self.waiting.restore(parts["waiting"], self._promised())
+        self.open.restore(parts["open"])
+        self._saved = self._progress()
+
+    def state_bytes(self) -> int:
+        return sum(store.state_bytes() for _, store in self._stores())
+
+
+def _part(state: State, name: str) -> State:
+    return {k.removeprefix(f"{name}/"): v for k, v in state.items() if k.startswith(f"{name}/")}
