@@ -149,13 +149,14 @@ def test_a_wrong_or_late_pair_makes_the_claims_fail():
     waits = {f"wait_{what}_{way}": 1.0 for what in ("mean", "mean_silent", "greatest") for way in asof_idle.WAYS}
     waits |= {f"wait_mean_{way}": float(p) for way, p in asof_idle.BEATS.items()}
     waits |= {f"state_bytes_{way}": 1 for way in asof_idle.WAYS}
-    figures = {**waits, "wait_greatest_rows": 200.0, "state_bytes_rows": 2}
+    figures = {**waits, "wait_greatest_rows": 200.0, "state_bytes_rows": 2, "gap_greatest": 0.5}
     assert all(asof_idle.claims(figures, True, True).values())
     assert sum(asof_idle.claims(figures, False, False).values()) == 4
     for name, value in {
         "wait_greatest_rows": 10,
         "wait_greatest_beats_5": 8,
         "wait_mean_beats_60": 0,
+        "wait_greatest_demand": 2.6,
         "state_bytes_rows": 1,
     }.items():
         assert sum(asof_idle.claims({**figures, name: value}, True, True).values()) == 5
