@@ -308,6 +308,8 @@ def test_queries_over_sequences(query, expected):
         (f"SELECT a.id FROM {TWO} AS m", "A sequence has no alias", "AS"),
         (f"SELECT a.id FROM {TWO} LATEST WITHIN 9", "RECENT or CHRONICLE, WITHIN, KEYS", "LATEST"),
         (f"SELECT a.id FROM {TWO} RECENT CHRONICLE WITHIN 9", "MATCHING is given twice", "CHRONICLE"),
+        (f"SELECT a.id FROM {TWO} KEYS 1.5 USING (id)", "KEYS takes a whole number of keys", "1.5"),
+        (f"SELECT a.id FROM {TWO} KEYS 0 USING (id)", "1 or more, not 0", "0"),
         (f"SELECT a.id FROM {TWO} WITHIN 9 WITHIN 8", "WITHIN is given twice", "WITHIN"),
         (f"SELECT a.id FROM {TWO} WITHIN 9 AFTER MATCH SKIP TO FIRST b", "Expected TO NEXT ROW or PAST LAST ROW", "TO"),
         (f"SELECT a.id FROM {TWO} WITHIN 9 MINUTES", "its attribute is of type Int64", "9 MINUTES"),

@@ -130,7 +130,7 @@ class Nearest:
             tolerance=self.match.tolerance,
             how=how,
             where=exp.and_(*self.rest, copy=False) if self.rest else None,
-            most_keys=number(self.pair.join.args.get(KEYS)),
+            most_keys=number(self.pair.join.args.get(KEYS), self.pairs.terms.text),
             late=(self.left.late, self.right.late),
             at=self.pair.join,
         )
@@ -151,7 +151,7 @@ class Nearest:
             within=self.match.tolerance,
             conditions=[each for condition in self.rest for each in self._compared(condition)],
             outer=self.pair.how == "left",
-            most_keys=number(self.pair.join.args.get(KEYS)),
+            most_keys=number(self.pair.join.args.get(KEYS), self.pairs.terms.text),
             late=[part.late for part in parts],
             at=self.pair.join,
         )
