@@ -63,6 +63,14 @@ def test_of_joins_and_queries():
     assert [type(each).__name__ for each in chained.walk()][-2:] == ["Sequence", "Project"]
 
 
+def test_a_join_above_bounds_one_below_only_where_left_rows_do_not_compete():
+    text = "SELECT L.x, v FROM L JOIN C ON L.k = C.k {} WITHIN 5 SECONDS JOIN L AS z ON z.ts = L.ts AND z.ts = C.ts"
+    (below,) = [j for j in planned(text.format("FOLLOWING RECENT R")).walk() if type(j).__name__ == "Join"][:1]
+    assert (below.window.low, below.window.high) == (0, 0)
+    with pytest.raises(wr.QueryError, match="must bound how far apart the times are"):
+        planned(text.format("FOLLOWING CHRONICLE R"))
+
+
 PRODUCTS = [(3, 1, 1.5), (6, 1, 2.0), (7, 2, 5.0), (7, 1, 4.0), (8, None, 1.0)]
 CASES = [(1, 1, 3), (2, 2, 5), (4, 1, 8)]
 

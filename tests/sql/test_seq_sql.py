@@ -1,5 +1,7 @@
 """``FROM SEQ(..)`` in SQL: steps, keys, conditions between steps, and what is selected of them. Issue 14."""
 
+from dataclasses import replace
+
 import pytest
 from join_queries import check_refused
 
@@ -169,6 +171,19 @@ def test_a_bound_of_the_first_and_the_last_row_is_a_greatest_distance(on, within
     assert (node.within, conditions(node)) == (within, [])
     waits = seq_of(f"SELECT a.id FROM SEQ(orders a, payments b, NOT shipments c) WITHIN 10 ON {on}")
     assert (waits.within, len(waits.conditions)) == (10, 1)
+
+
+def test_the_python_api_gives_the_same_node():
+    t = tables()
+    steps = {"a": t["orders"], "x": wr.no(t["cancels"]), "b": wr.some(t["payments"]), "c": t["shipments"]}
+    options = {"on": "id", "within": 10, "matching": "chronicle", "skip": "past last row", "late": "side"}
+    python = wr.seq(steps, where="c.kg > a.amount + 1", columns={"id": "a.id", "c.ts": "c.ts"}, **options).node
+    late = ALL.replace(",", " [LATE SIDE],").replace(")", " [LATE SIDE])")
+    on = "a.id = x.id AND a.id = b.id AND a.id = c.id AND c.kg > a.amount + 1"
+    sql = f"SELECT a.id FROM {late} CHRONICLE WITHIN 10 ON {on} AFTER MATCH SKIP PAST LAST ROW"
+    node = wr.sql(sql, **t).node.input
+    assert [(m.step, m.column) for m in node.measures] == [(m.step, m.column) for m in python.measures]
+    assert replace(node, measures=python.measures) == python
 
 
 # -- the select list ---------------------------------------------------------------------------------------------
