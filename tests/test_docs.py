@@ -286,6 +286,11 @@ TERMS = {
     "side output",
     "last instant",
     "checkpoint identity",
+    "as-of join",
+    "tie",
+    "final",
+    "sequence",
+    "matching",
 }
 
 

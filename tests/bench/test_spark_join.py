@@ -145,7 +145,7 @@ def test_a_side_that_writes_nothing_makes_the_claim_fail(tmp_path, silent):
 
 
 def test_files_are_as_many_as_micro_batches_need(tmp_path):
-    spark_join._write(PAIRS, tmp_path / "l", 1)
+    spark_join.write(PAIRS, tmp_path / "l", 1)
     files = sorted((tmp_path / "l").iterdir())
     assert len(files) == spark_join.FILES
     assert pl.concat([pl.read_parquet(f) for f in files]).equals(PAIRS)

@@ -1,9 +1,12 @@
-"""Formulas of Li's thesis that contradict its own definitions: each test shows the printed one fail, and ours hold."""
+"""Formulas of Li's thesis, and a rule of Bai et al., that contradict their own definitions or examples: each test shows
+the printed one fail, and ours hold.
+"""
 
 import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import windrow as wr
 from windrow.aggregates import Partials, make
 from windrow.operators import Bins, Bucket, Instants, Wid, Windowing
 from windrow.progress import Punctuation
@@ -230,3 +233,30 @@ def test_fig_6_7_put_right_in_both_is_the_definition(size, batches):
     steps = [(sorted(set(times), reverse=True), p) for times, p in steps]
     figure = Figure67(size, end_bins_in_s=False, keeps_last_bin=True)
     assert counts(figure, steps) == by_bins(size, steps) == by_extent(size, steps)
+
+
+# -- Bai et al., section 5 ---------------------------------------------------------------------------------------------
+PACKED = [(10, "case", 1), (12, "cup", 1), (15, "jug", 1), (20, "case", 2), (21, "pot", 2), (30, "case", 3)]
+PACKED += [(34, "pan", 3)]  # (second, what is read, the number of the case); products have that of the case that waits
+
+
+def readers():
+    """Example 1: cases, products, and where each product is."""
+    cases = [{"ts": t, "number": n} for t, tag, n in PACKED if tag == "case"]
+    products = [{"ts": t, "tag": tag} for t, tag, _ in PACKED if tag != "case"]
+    return cases, products, {tag: n for _, tag, n in PACKED if tag != "case"}
+
+
+def test_section_5_of_bai_joins_a_product_with_a_later_case_where_the_waiting_one_is_earlier():
+    """ "we require a tuple from one data stream (product) to join with only one tuple with a later timestamp"."""
+    cases, products, inside = readers()
+    printed = {
+        p["tag"]: min((c["ts"], c["number"]) for c in [*cases, {"ts": 99, "number": None}] if c["ts"] > p["ts"])[1]
+        for p in products
+    }
+    assert printed == {"cup": 2, "jug": 2, "pot": 3, "pan": None}
+    assert all(printed[tag] != number for tag, number in inside.items())
+    left = wr.stream(products, progress="ts", slack=0, name="products")
+    right = wr.stream(cases, progress="ts", slack=0, name="cases")
+    ours = left.following(right).collect()
+    assert dict(ours.select("tag", "number").rows()) == inside

@@ -3,6 +3,8 @@
 from windrow.bench.adaptwid import ADAPTWID
 from windrow.bench.agg_limit import AGG_LIMIT
 from windrow.bench.agg_skew import AGG_SKEW
+from windrow.bench.asof import ASOF
+from windrow.bench.asof_idle import ASOF_IDLE
 from windrow.bench.band_disorder import BAND_DISORDER
 from windrow.bench.block_disorder import BLOCK_DISORDER
 from windrow.bench.experiment import Experiment, Outcome
@@ -29,6 +31,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         WINDOW_TYPES,
         AGG_LIMIT,
         JOIN_LIMIT,
+        ASOF,
         GROWTH,
         WID_VS_BUFFERING,
         BAND_DISORDER,
@@ -43,6 +46,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         JOIN_SKEW,
         JOIN_LATE,
         JOINT_PUNCTUATION,
+        ASOF_IDLE,
     )
 }
 

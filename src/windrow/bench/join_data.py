@@ -1,7 +1,8 @@
-"""Two streams to join, for join-limit and spark-join: a million rows of each, a band of 5 s on either side.
+"""Two streams to join, for join-limit, spark-join and asof: a million rows, a band of 5 s on either side.
 
 For join-limit 1,000 keys over an hour: with all keys equally likely a row has 2.8 partners. For spark-join 10,000 keys
-over ten minutes, and 1.7 partners. Rows come up to SLACK seconds out of order.
+over ten minutes, and 1.7 partners. For asof the right side has a tenth of the rows. Rows come up to SLACK seconds out
+of order.
 """
 
 from __future__ import annotations
@@ -27,14 +28,16 @@ def hot_span(keys: int, span: float) -> float:
     return span * keys / 4
 
 
-def side(number: int, rows: int = ROWS, keys: int = KEYS, span: float = HOUR, hot: float = 0.0) -> pl.DataFrame:
+def side(
+    number: int, rows: int = ROWS, keys: int = KEYS, span: float = HOUR, hot: float = 0.0, slack: float = SLACK
+) -> pl.DataFrame:
     """Rows of the left (0) or right (1) side in order of arrival, each with its number in ``a`` or ``b``.
 
-    ``hot``: the share of the rows that have key 0.
+    ``hot``: the share of the rows that have key 0. ``slack``: by how many seconds rows are out of order.
     """
     rng = np.random.default_rng([11, number])
     ts = np.sort(rng.integers(0, int(span * MICROS), rows))
-    order = np.argsort(ts + rng.integers(0, SLACK * MICROS, rows), kind="stable")
+    order = np.argsort(ts + rng.integers(0, max(1, round(slack * MICROS)), rows), kind="stable")
     key = rng.integers(0, keys, rows)
     key[rng.random(rows) < hot] = 0
     return pl.DataFrame(

@@ -82,14 +82,14 @@ def generate(folder: Path, scope: Scope) -> None:
     rows = scope.batches * BATCH
     for i, name in enumerate("lr"):
         span = SPAN * scope.batches / WHOLE.batches
-        _write(side(i, rows, KEYS, span), folder / "uniform" / name, scope.batches)
+        write(side(i, rows, KEYS, span), folder / "uniform" / name, scope.batches)
         if scope.more:
             hot = side(i, rows, KEYS, hot_span(KEYS, span), hot=0.5)
-            _write(hot, folder / "hot" / name, scope.batches)
-            _write(theta_side(i, scope.batches * THETA), folder / "theta" / name, scope.batches)
+            write(hot, folder / "hot" / name, scope.batches)
+            write(theta_side(i, scope.batches * THETA), folder / "theta" / name, scope.batches)
 
 
-def _write(frame: pl.DataFrame, folder: Path, batches: int) -> None:
+def write(frame: pl.DataFrame, folder: Path, batches: int) -> None:
     """So many files a micro-batch. Spark takes them in the order of their modification times."""
     folder.mkdir(parents=True)
     files = FILES * batches

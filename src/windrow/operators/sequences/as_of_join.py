@@ -232,11 +232,14 @@ class AsOfJoin:
             at = np.flatnonzero(there)
             rows, found, there = rows[at], _of(found, at), there[at]
         parts: list[tuple[Batch, Spots, Spots | None]] = []
-        for number in np.unique(found.run[there]).tolist():
-            mine = np.flatnonzero(found.run == number)
-            places = found.place[mine]
-            parts.append((self.right.runs[number].frame, places, None if len(mine) == rows.height else mine))
-            joined += len(self.right.match(number, places.astype(np.uint32)))
+        for number in self.right.runs:
+            here = found.run == number
+            whole = bool(here.all())
+            mine = None if whole else np.flatnonzero(here)
+            places = found.place if mine is None else found.place[mine]
+            if len(places):
+                parts.append((self.right.runs[number].frame, places, mine))
+                joined += len(self.right.match(number, places))
         items: list[Item] = [self._pairs(rows, parts)] if rows.height else []
         return items + _counted(joined, freed)
 

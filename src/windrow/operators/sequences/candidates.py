@@ -55,10 +55,14 @@ class Looking:
     def nearest(self, side: AsOfSide, rows: Batch, hashes: Hashes, below: int = END) -> Found:
         """The nearest rows of a side, one for each left row at most."""
         times = rows[PROGRESS].to_numpy()
-        best = Found.nothing(rows.height)
+        best: Found | None = None
         for number, run in side.runs.items():
-            self._better(best, side, number, self._in_run(side, number, run, rows, hashes, times, below))
-        return best
+            places = self._in_run(side, number, run, rows, hashes, times, below)
+            if best is None:
+                best = Found(np.where(places >= 0, number, -1), places, run.times[places])
+            else:
+                self._better(best, side, number, places)
+        return Found.nothing(rows.height) if best is None else best
 
     def _in_run(
         self, side: AsOfSide, number: int, run: Run, rows: Batch, hashes: Hashes, times: Ints, below: int

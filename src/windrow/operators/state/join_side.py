@@ -140,7 +140,7 @@ class JoinSide:
             found &= (equal.fill_null(False) if equal.null_count() else equal).to_numpy()
         return found
 
-    def match(self, number: int, places: Places) -> Places:
+    def match(self, number: int, places: Places | Ints) -> Places:
         """Rows of a run have found a partner; the places of those that had none before."""
         run = self.runs[number]
         before = run.matched.copy()
