@@ -91,7 +91,7 @@ def sequence(
     at: exp.Expr | None = None,
 ) -> Sequence:
     """A sequence of streams that progress. ``at``: where the query says it, for errors."""
-    _check_steps(steps, at, sql)
+    check_steps(steps, at, sql)
     _check_ends(steps, outer, skip, at, sql)
     nodes = [_timed(node, f"step {step.name}") for node, step in zip(members, steps, strict=True)]
     _check_times(nodes, at, sql)
@@ -166,7 +166,8 @@ def _most(most_keys: int | None) -> int | None:
     return most_keys
 
 
-def _check_steps(steps: Many[SeqStep], at: exp.Expr | None, sql: str | None) -> None:
+def check_steps(steps: Many[SeqStep], at: exp.Expr | None, sql: str | None) -> None:
+    """Refuse sequences of steps that mean nothing."""
     if not 2 <= len(steps) <= MOST_STEPS:
         raise _fail(at, f"a sequence has 2 to {MOST_STEPS} steps, not {len(steps)}", sql)
     if both := [step.name for step in steps if step.negated and step.repeated]:

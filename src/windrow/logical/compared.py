@@ -43,10 +43,13 @@ def _of_step(side: exp.Expr, whole: exp.Expr, place: Place, sql: str | None) -> 
     """The one step that a side is about, and the side over its columns."""
     steps = set()
     side = side.copy()
-    for column in list(side.find_all(exp.Column)):
+    for column in side.find_all(exp.Column):
         step, name = place(column)
         steps.add(step)
-        column.replace(exp.column(name)) if column is not side else None
+        own = exp.to_identifier(name)
+        own.meta.update(column.this.meta)  # so that errors underline it
+        for part, value in (("this", own), ("table", None), ("db", None), ("catalog", None)):
+            column.set(part, value)
     if len(steps) != 1:
         raise fail(whole, f"a sequence cannot test this between steps: {HOW}", sql)
-    return steps.pop(), exp.column(place(side)[1]) if isinstance(side, exp.Column) else side
+    return steps.pop(), side

@@ -95,13 +95,13 @@ class Bands:
     def _compared(self, op: type[exp.Expr], a: exp.Expr, b: exp.Expr) -> list[Distance]:
         if op in FLIPPED:
             return self._compared(FLIPPED[op], b, a)
-        first, second = self._sum(a), self._sum(b)
+        first, second = self.sum(a), self.sum(b)
         if first is None or second is None:
             return []
         less = first.minus(second)  # compared with 0
         if len(less.added) != 1 or len(less.taken) != 1 or not self.comparable(less.added[0], less.taken[0]):
             return []
-        later, earlier, ahead = less.added[0], less.taken[0], self._length(less, less.added[0])
+        later, earlier, ahead = less.added[0], less.taken[0], self.length(less, less.added[0])
         found = [Distance(earlier, later, -ahead - (op is exp.LT))]
         return [*found, Distance(later, earlier, ahead)] if op is exp.EQ else found
 
@@ -110,7 +110,7 @@ class Bands:
         of_a, of_b = self.times[a], self.times[b]
         return a != b and (of_a == of_b or (of_a.is_integer() and of_b.is_integer()))
 
-    def _sum(self, tree: exp.Expr) -> Sum | None:
+    def sum(self, tree: exp.Expr) -> Sum | None:
         """An expression as times and lengths that are added or taken away, if it is nothing else."""
         tree = tree.unnest()
         if isinstance(tree, exp.Column) and tree.name in self.times:
@@ -119,16 +119,17 @@ class Bands:
         if interval or (isinstance(tree, exp.Literal) and tree.is_int):
             return Sum(lengths=((1, tree),))
         if isinstance(tree, exp.Neg):
-            inner = self._sum(tree.this)
+            inner = self.sum(tree.this)
             return None if inner is None else Sum().minus(inner)
         if not isinstance(tree, (exp.Add, exp.Sub)):
             return None
-        left, right = self._sum(tree.this), self._sum(tree.expression)
+        left, right = self.sum(tree.this), self.sum(tree.expression)
         if left is None or right is None:
             return None
         return left.minus(right) if isinstance(tree, exp.Sub) else left.minus(Sum().minus(right))
 
-    def _length(self, of: Sum, time: str) -> int:
+    def length(self, of: Sum, time: str) -> int:
+        """What is added to times, in the unit of one of them."""
         return sum(sign * self._constant(tree, self.times[time]) for sign, tree in of.lengths)
 
     def _constant(self, tree: exp.Expr, dtype: pl.DataType) -> int:

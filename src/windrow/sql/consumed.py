@@ -10,7 +10,21 @@ from windrow.logical import consumed
 from windrow.logical.consumed import EXPRESSIONS, Known, fail_at, find
 from windrow.logical.expressions import fail
 from windrow.logical.nodes import How
-from windrow.sql.trees import CLAUSE, EMIT, PUNCTUATED, UNIONED, PromiseArgument, PunctuatedBy, WindowClause
+from windrow.sql.trees import (
+    CLAUSE,
+    EMIT,
+    KEYS,
+    MATCHED,
+    PAIRING,
+    PUNCTUATED,
+    UNIONED,
+    WITHIN,
+    PromiseArgument,
+    PunctuatedBy,
+    Seq,
+    Step,
+    WindowClause,
+)
 from windrow.sql.trees import WindowLength as Length
 
 SIDES: dict[str, How] = {"LEFT": "left", "RIGHT": "right", "FULL": "full"}
@@ -33,7 +47,10 @@ STATEMENT: Known = {
     exp.Union: {"this", "expression", "distinct", "order", "limit"},
     exp.Subquery: {"this", "alias", "order", "limit", "joins", *ADDED},
     exp.From: {"this"},
-    exp.Join: {"this", "on", "using", "kind", "side", "method"},  # which of them are possible, ``how`` knows
+    # which of them are possible, ``how`` knows
+    exp.Join: {"this", "on", "using", "kind", "side", "method", MATCHED, PAIRING, WITHIN, KEYS},
+    Seq: set(Seq.arg_types),
+    Step: set(Step.arg_types),
     exp.Table: {"this", "alias", "joins", "db", "catalog", *ADDED},  # db.s is an unknown table, which is reported later
     exp.TableAlias: {"this", "columns"},
     exp.Paren: {"this", *ADDED},
@@ -73,6 +90,8 @@ NAMES = (exp.Identifier, NoneType)
 HOW: dict[str, How] = {"": "inner", "INNER": "inner", "CROSS": "inner"}
 HOW |= {side + outer: kind for side, kind in SIDES.items() for outer in ("", " OUTER")}
 HOW |= {left + kind.upper(): kind for kind in HALVES for left in ("", "LEFT ")}
+NEAREST: dict[str, How] = {"": "inner", "INNER ": "inner", "LEFT ": "left", "LEFT OUTER ": "left"}
+HOW |= {kind + word: how for kind, how in NEAREST.items() for word in ("ASOF", "FOLLOWING")}
 AS_OF = r"(?:FOR\s+)?(?:SYSTEM_)?(?:VERSION|TIMESTAMP|TIME)\s+AS\s+OF"
 WORDS = consumed.WORDS | {
     "by_name": r"BY\s+NAME",
@@ -138,7 +157,7 @@ def check(tree: exp.Expr, sql: str) -> None:
     for join in tree.find_all(exp.Join):
         how(join, sql)
     for query in tree.find_all(exp.Select, exp.SetOperation):
-        if not isinstance(_around(query), (exp.From, exp.Join, exp.Table, exp.CTE, NoneType)):
+        if not isinstance(_around(query), (exp.From, exp.Join, exp.Table, exp.CTE, Step, NoneType)):
             raise fail(query.parent or query, "a query inside an expression is not supported", sql)
     for alias in tree.find_all(exp.TableAlias, exp.Alias):
         if not isinstance(alias.this if isinstance(alias, exp.TableAlias) else alias.args["alias"], NAMES):
@@ -156,9 +175,24 @@ def how(join: exp.Join, sql: str) -> How:
     if join.method.upper() == "NATURAL":
         why = "it would compare every column of both tables that has the same name, times too: USING (..) names them"
         raise fail(join, f"not supported: {words} JOIN: {why}", sql)
+    if "ASOF" in words or PAIRING in join.args:
+        return _nearest(join, words, sql)
     if words not in HOW:
         there = "INNER, LEFT, RIGHT, FULL, SEMI, ANTI and CROSS joins are"
         raise fail(join, f"not supported: {words} JOIN; {there}", sql)
+    return HOW[words]
+
+
+def _nearest(join: exp.Join, words: str, sql: str) -> How:
+    """The kind of a join by the order of times."""
+    at = join.args["method"]
+    if words not in HOW:
+        word = "ASOF JOIN" if "ASOF" in words else f"FOLLOWING {join.args[PAIRING].name}"
+        written = f"{words} {word.split()[-1]}"
+        raise fail(at, f"not supported: {written}; [INNER] {word} and LEFT [OUTER] {word} are", sql)
+    if "ASOF" in words and join.args.get(MATCHED) is None:
+        why = "an ASOF JOIN needs MATCH_CONDITION (l.ts >= r.ts) after its right table: which rows are near"
+        raise fail(at, why, sql)
     return HOW[words]
 
 

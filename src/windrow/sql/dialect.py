@@ -14,15 +14,18 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.logical.reading import SparkSql
-from windrow.sql.promise_parser import PromiseParser
-from windrow.sql.trees import CLAUSE, COMMA, EMIT, UNIONED
+from windrow.sql.sequence_parser import SequenceParser
+from windrow.sql.trees import CLAUSE, COMMA, EMIT, UNIONED, Seq
 from windrow.sql.window_parser import PARAMETERS
 
 OPENING = TokenType.BLOCK_START  # a type that nothing in Spark SQL uses
 
 
-class WindrowParser(PromiseParser):
-    """Adds the window clause at the two places where the thesis writes it, and PUNCTUATED BY after tables."""
+class WindrowParser(SequenceParser):
+    """Adds the window clause at the two places where the thesis writes it, and PUNCTUATED BY after tables.
+
+    As-of joins stand where joins do, and SEQ where a table does.
+    """
 
     def parse(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
         """Gives the bracket of a clause a token type of its own, so that it is not read as a subscript."""
@@ -43,6 +46,8 @@ class WindrowParser(PromiseParser):
     def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
         """Keeps which joins are commas: they bind less than JOIN. Errors in the table after one are not swallowed."""
         comma = self._curr
+        if words := self._nearest_words():
+            return self._parse_nearest(words, **kwargs)
         if not self._match(TokenType.COMMA):
             return super()._parse_join(*args, **kwargs)
         begins = self._curr.token_type in (TokenType.VAR, TokenType.IDENTIFIER, TokenType.L_PAREN)
@@ -66,30 +71,46 @@ class WindrowParser(PromiseParser):
         items, excluded = super()._parse_projections()
         return ([*items, self._parse_stream_window()], excluded) if self._at_clause() else (items, excluded)
 
-    def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
-        this = super()._parse_table(*args, **kwargs)
+    def _parse_one(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        this = super()._parse_one(*args, **kwargs)
         if this is None:
             return this
         extended = self._parse_punctuated(this)
         while self._at_table_union():
             self._advance()
             self._match(TokenType.ALL)
-            other = super()._parse_table()
+            other = super()._parse_one()
             if other is None:
                 self.raise_error("Expected a table after UNION")
                 return this
             self._parse_punctuated(other)
             this.append(UNIONED, other)
             extended = True
-        if self._at_clause():
-            this.set(CLAUSE, self._parse_stream_window())
-            self._parse_late_alias(this, whole=True)
-            extended = True
-            if self._at_punctuated():
-                self.raise_error("PUNCTUATED BY stands right after a table, before the window clause")
+        extended = self._parse_clause(this) or extended
         for join in self._parse_joins() if extended and kwargs.get("joins") else ():
             this.append("joins", join)
         return this
+
+    def _parse_clause(self, this: exp.Expr) -> bool:
+        """The window clause after a table."""
+        if not self._at_clause():
+            return False
+        this.set(CLAUSE, self._parse_stream_window())
+        self._parse_late_alias(this, whole=True)
+        if self._at_punctuated():
+            self.raise_error("PUNCTUATED BY stands right after a table, before the window clause")
+        return True
+
+    def _parse_after_table(self, table: exp.Expr) -> None:
+        self._parse_late_alias(table)
+        self._parse_punctuated(table)
+        self._parse_clause(table)
+
+    def _parse_after_seq(self, found: Seq) -> None:
+        if self._at_table_union():
+            self.raise_error("A union of a sequence is one of queries: SELECT .. FROM SEQ(..) UNION ALL SELECT ..")
+        if self._at_clause():
+            found.set(CLAUSE, self._parse_stream_window())
 
     def _at_table_union(self) -> bool:
         """``FROM a UNION b`` or ``FROM a UNION (b UNION c)``, where standard SQL would have a query on the right."""
@@ -112,11 +133,8 @@ class WindrowParser(PromiseParser):
             found.set(EMIT, self._parse_window_length())
         return found
 
-    def _at_emit(self) -> bool:
-        return self._at_words("EMIT", "EARLY")
-
     def _parse_table_alias(self, *args: Any, **kwargs: Any) -> Any:
-        ours = self._at_emit() or self._at_punctuated()
+        ours = self._at_emit() or self._at_punctuated() or self._at_pairing()
         return None if ours else super()._parse_table_alias(*args, **kwargs)
 
 

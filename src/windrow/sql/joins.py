@@ -10,11 +10,12 @@ from windrow.errors import QueryError, listing
 from windrow.logical.expressions import fail
 from windrow.logical.nodes import Node
 from windrow.sql.band import Bands
-from windrow.sql.pairs import Origins, Pairs
+from windrow.sql.pairs import Pairs
+from windrow.sql.parts import Origins
 from windrow.sql.relations import HALF, Leaf, Pair, Relation, Static
 from windrow.sql.scope import Merged, Scope, View, attributes
 from windrow.sql.terms import Terms
-from windrow.sql.trees import WindowClause
+from windrow.sql.trees import MATCHED, WindowClause
 
 
 @dataclass
@@ -44,7 +45,7 @@ class JoinedTables:
         self.scope.resolve(self.select, self.view)
         if self.clause is not None:
             self.scope.clause(self.clause, self.view)
-        self._order_by_aliases()
+        order_by_aliases(self.select)
         self._place_where()
         self.pairs.wanted = self._wanted(frozenset(times))
         return self.pairs.part(self.whole).node
@@ -82,13 +83,11 @@ class JoinedTables:
         left, right = (self._view(side) for side in relation.sides)
         both = View((*left.tables, *right.tables), (*left.merged, *right.merged), {**left.hidden, **right.hidden})
         merged = [self._merged(name, relation, left, right) for name in relation.join.args.get("using") or ()]
-        if (on := relation.join.args.get("on")) is not None:
-            self.terms.no_aggregates(on, "ON")
-            others = {t.index for t in self.leaves} - {*both.tables} - {*both.hidden}
-            later = dict.fromkeys(others, "it is not part of this join")
-            for column in list(on.find_all(exp.Column)):
-                self.scope.column(column, View(both.tables, both.merged, {**both.hidden, **later}))
-            for condition in _conjuncts(relation.join.args["on"]):
+        if relation.join.args.get(MATCHED) is not None:
+            self._resolve(relation.join, MATCHED, both)
+        if relation.join.args.get("on") is not None:
+            self._resolve(relation.join, "on", both)
+            for condition in conjuncts(relation.join.args["on"]):
                 relation.place_on(condition, self._used(condition))
         if relation.how in HALF:
             kind = "a SEMI JOIN" if relation.how == "semi" else "an ANTI JOIN"
@@ -97,6 +96,15 @@ class JoinedTables:
         gone = {name for each in merged for name in each.of.items()}
         kept = [each for each in both.merged if not gone & {*each.of.items()}]
         return View(both.tables, (*merged, *kept), both.hidden)
+
+    def _resolve(self, join: exp.Join, part: str, both: View) -> None:
+        """Give the columns of a condition of a join the names that they have among all columns."""
+        self.terms.no_aggregates(join.args[part], "MATCH_CONDITION" if part == MATCHED else "ON")
+        others = {t.index for t in self.leaves} - {*both.tables} - {*both.hidden}
+        later = dict.fromkeys(others, "it is not part of this join")
+        for column in list(join.args[part].find_all(exp.Column)):
+            self.scope.column(column, View(both.tables, both.merged, {**both.hidden, **later}))
+        self._used(join.args[part])
 
     def _merged(self, name: exp.Expr, pair: Pair, left: View, right: View) -> Merged:
         """A column of USING: the sides are joined where it is equal, and it is one column from here on."""
@@ -122,16 +130,6 @@ class JoinedTables:
             of |= dict(each.of) if each.name.lower() == name.name.lower() else {}
         return Merged(name.name, tree, of)
 
-    def _order_by_aliases(self) -> None:
-        """ORDER BY is over what is selected: ``R.k`` there is the item that selects it."""
-        order = self.select.args.get("order")
-        named = {i.this: i.alias for i in self.select.expressions if isinstance(i, exp.Alias)}
-        for tree in list(order.walk()) if order is not None else ():
-            if tree in named:
-                for column in list(tree.find_all(exp.Column))[:1]:
-                    column.this.set("this", named[tree])
-                    tree.replace(column)
-
     # -- conditions ----------------------------------------------------------------------------------------------
     def _place_where(self) -> None:
         where = self.select.args.get("where")
@@ -139,7 +137,7 @@ class JoinedTables:
             return
         self.terms.no_aggregates(where, "WHERE")
         assert isinstance(self.whole, Pair)
-        for condition in _conjuncts(where.this):
+        for condition in conjuncts(where.this):
             self.whole.place(condition, self._used(condition))
         self.select.set("where", None)
 
@@ -155,9 +153,20 @@ class JoinedTables:
         return fail(column, f"unknown column {column.name!r}; available: {there}", self.terms.text)
 
 
-def _conjuncts(tree: exp.Expr) -> list[exp.Expr]:
+def order_by_aliases(select: exp.Select) -> None:
+    """ORDER BY is over what is selected: ``R.k`` there is the item that selects it."""
+    order = select.args.get("order")
+    named = {i.this: i.alias for i in select.expressions if isinstance(i, exp.Alias)}
+    for tree in list(order.walk()) if order is not None else ():
+        if tree in named:
+            for column in list(tree.find_all(exp.Column))[:1]:
+                column.this.set("this", named[tree])
+                tree.replace(column)
+
+
+def conjuncts(tree: exp.Expr) -> list[exp.Expr]:
     """The parts of a condition that must all be true; TRUE itself says nothing."""
     tree = tree.unnest()
     if isinstance(tree, exp.And):
-        return [*_conjuncts(tree.this), *_conjuncts(tree.expression)]
+        return [*conjuncts(tree.this), *conjuncts(tree.expression)]
     return [] if tree == exp.true() else [tree]

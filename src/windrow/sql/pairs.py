@@ -9,39 +9,18 @@ from itertools import product
 from sqlglot import exp
 
 from windrow.errors import QueryError
-from windrow.logical.checked import filtered, on_value
+from windrow.logical.checked import filtered
 from windrow.logical.checked_join import Columns, joined
 from windrow.logical.checked_lookup import looked_up
 from windrow.logical.expressions import fail, resolve
 from windrow.logical.nodes import UNMATCHED, Node
-from windrow.spec.options import Policy
 from windrow.spec.tables import Table
 from windrow.sql.band import Bands, Distance, as_condition, nearest
+from windrow.sql.nearest import nearest_rows
+from windrow.sql.parts import Origins, Part, Sides, own_names
 from windrow.sql.relations import Leaf, Pair, Relation, Static
 from windrow.sql.terms import Terms
 from windrow.windows.pairing import Pairing, SameWindow, Within
-
-Sides = tuple[tuple[Mapping[str, str], Node | Table], tuple[Mapping[str, str], Node | Table]]  # names, and rows
-Origins = Mapping[str, tuple[int, str]]  # of each column of all tables, its table and its name there
-
-
-@dataclass(frozen=True)
-class Part:
-    """Rows of some tables. ``own``: what the columns of all tables are called here. ``facts``: true of every row."""
-
-    node: Node
-    own: Mapping[str, str]
-    facts: tuple[Distance, ...] = ()
-    late: Policy = "drop"
-
-    @property
-    def times(self) -> list[str]:
-        """The columns that it progresses on, as they are called among the columns of all tables."""
-        return [name for column in self.node.times for name, own in self.own.items() if own == column]
-
-    def on(self, time: Sequence[str]) -> Node:
-        """Its rows, progressing on one of its times, if one is given."""
-        return on_value(self.node, self.own[time[0]]) if time else self.node
 
 
 @dataclass(frozen=True)
@@ -78,6 +57,8 @@ class Pairs:
             raise fail(relation.tree, f"{name} is a static table: join it with a stream", self.terms.text)
         if isinstance(relation, Leaf):
             return self._table(relation)
+        if relation.in_order:
+            return nearest_rows(self, relation, given)
         if any(isinstance(side, Static) for side in relation.sides):
             return self._lookup(relation, given)
         own = self._facts(relation)
@@ -87,7 +68,7 @@ class Pairs:
         )
         near = self._near(relation, left, right, known)
         node = self._join(relation, left, right, near)
-        node = self._filtered(node, relation)
+        node = self.filtered(node, relation)
         kept = {"inner": (*left.facts, *right.facts, *own), "right": right.facts, "full": ()}
         return Part(node, {name: name for name in node.schema}, kept.get(relation.how, left.facts))
 
@@ -95,7 +76,7 @@ class Pairs:
         own = {name: column for name, (index, column) in self.origins.items() if index == table.index}
         node = table.node
         for condition in table.conditions:
-            resolved = self.terms.resolved(_own(condition, own), node)
+            resolved = self.terms.resolved(own_names(condition, own), node)
             node = filtered(node, resolved, self.terms.text)
         return Part(node, own, late=table.window.late if table.window is not None else "drop")
 
@@ -110,7 +91,7 @@ class Pairs:
             why = f"rows of {table.table.name!r} would have to wait until no row of the stream can come, which is never"
             raise self._refused(pair, f"{why}: name the stream first")
         sides: Sides = (part.own, part.node), (own, table.table)
-        keys, rest = self._split(pair, sides[::-1] if swapped else sides)
+        keys, rest = self.split(pair, sides[::-1] if swapped else sides)
         columns: Columns = tuple(
             (n, 0, part.own[n]) if n in part.own else (n, 1, own[n]) for n in self.origins if n in {*part.own, *own}
         )
@@ -124,15 +105,15 @@ class Pairs:
                 self.terms.text,
                 how="left" if pair.how == "right" and swapped else pair.how,
             )
-        return Part(self._filtered(node, pair), {name: name for name in node.schema}, part.facts, part.late)
+        return Part(self.filtered(node, pair), {name: name for name in node.schema}, part.facts, part.late)
 
-    def _filtered(self, node: Node, pair: Pair) -> Node:
+    def filtered(self, node: Node, pair: Pair) -> Node:
         for condition in pair.above:
             node = filtered(node, self.terms.resolved(condition, node), self.terms.text)
         return node
 
     def _join(self, pair: Pair, left: Part, right: Part, near: Near) -> Node:
-        keys, conditions = self._split(pair, ((left.own, left.node), (right.own, right.node)))
+        keys, conditions = self.split(pair, ((left.own, left.node), (right.own, right.node)))
         rest = [each for each in conditions if not near.implies(self.bands.of(each))]
         rest += [self._held(pair, each) for each in self._windowed(pair) if not near.implies([each])]
         columns: Columns = (
@@ -159,7 +140,7 @@ class Pairs:
         """The tables that an expression is about."""
         return {self.origins[column.name][0] for column in tree.find_all(exp.Column)}
 
-    def _split(self, pair: Pair, sides: Sides) -> tuple[list[tuple[exp.Expr, exp.Expr]], list[exp.Expr]]:
+    def split(self, pair: Pair, sides: Sides) -> tuple[list[tuple[exp.Expr, exp.Expr]], list[exp.Expr]]:
         """What must be equal on both sides, and all other conditions."""
         keys, rest = [], []
         for condition in pair.conditions:
@@ -176,7 +157,7 @@ class Pairs:
         for tree, (i, (names, rows)) in product((condition.this, condition.expression), enumerate(sides)):
             used = self.used(tree)
             if used and used <= set(pair.sides[i].tables):
-                own = _own(tree, names)
+                own = own_names(tree, names)
                 found[i] = self._resolved(own, rows)
         return (found[0], found[1]) if len(found) == 2 else None
 
@@ -219,7 +200,7 @@ class Pairs:
             return self._rows(pair)
         for part, side in ((left, pair.left), (right, pair.right)):
             if not part.times:
-                raise self._timeless(side)
+                raise self.timeless(side)
         if windows and windows[0].kind == "tumbling":
             times = min(product(left.times, right.times), key=lambda p: not {*p} & self.wanted)
             return Near(SameWindow(windows[0].length, windows[0].origin), times)
@@ -241,7 +222,7 @@ class Pairs:
         held = [side.window.length if side.window is not None else 0 for side in (left, right)]
         return Near(Within(1 - held[1], held[0] - 1), by_rows=True)
 
-    def _timeless(self, side: Relation) -> QueryError:
+    def timeless(self, side: Relation) -> QueryError:
         if not isinstance(side, Pair):
             why = "a join needs the progressing column of both tables: keep it in the SELECT list"
             return fail(side.tree, why, self.terms.text)
@@ -252,7 +233,7 @@ class Pairs:
         return fail(side.join, "the results of this join do not progress, and cannot be joined", self.terms.text)
 
     def _names(self, side: Relation) -> list[str]:
-        return [self._qualified(self._time(self.leaves[i])) for i in side.tables if self.leaves[i].times]
+        return [self.qualified(self._time(self.leaves[i])) for i in side.tables if self.leaves[i].times]
 
     def _unbounded(self, pair: Pair, left: Part, right: Part, most: Mapping[tuple[str, str], int]) -> QueryError:
         """A join of endless streams needs both bounds: rows that can still be paired are kept."""
@@ -263,33 +244,23 @@ class Pairs:
                 return fail(condition, f"{why}: write it in ON, or [RANGE ..] after both tables", self.terms.text)
         a, b = left.times[0], right.times[0]
         if not self.bands.comparable(a, b):
-            types = " and ".join(f"{self._qualified(name)} is {self.bands.times[name]}" for name in (a, b))
+            types = " and ".join(f"{self.qualified(name)} is {self.bands.times[name]}" for name in (a, b))
             return self._refused(pair, f"the times of a join must be of one type: {types}. Cast one")
         half = any((p in most) != (p[::-1] in most) for p in product(left.times, right.times))
         missing = "the times on both sides" if half else "how far apart the times are"
-        one, other = self._qualified(a), self._qualified(b)
+        one, other = self.qualified(a), self.qualified(b)
         told = {n for c in pair.conditions for d in self.bands.of(c) for n in d[:2]} - {*left.times, *right.times}
-        lost = "".join(f"; not all rows have {self._qualified(name)}" for name in sorted(told))
+        lost = "".join(f"; not all rows have {self.qualified(name)}" for name in sorted(told))
         return self._refused(
             pair,
             f"a join of streams must bound {missing}, or its state would grow forever: add {other} BETWEEN {one} - "
             f"INTERVAL .. AND {one} + INTERVAL .., or [RANGE ..] after the tables{lost}",
         )
 
-    def _qualified(self, name: str) -> str:
+    def qualified(self, name: str) -> str:
         table, column = self.origins[name]
         of = self.leaves[table].name
         return column if of is None else f"{of}.{column}"
 
     def _refused(self, pair: Pair, why: str) -> QueryError:
         return fail(pair.join, why, self.terms.text)
-
-
-def _own(tree: exp.Expr, names: Mapping[str, str]) -> exp.Expr:
-    """An expression with the names that its columns have in a part."""
-    tree = tree.copy()
-    for column in tree.find_all(exp.Column):
-        own = exp.to_identifier(names[column.name])
-        column.this.set("quoted", own.args["quoted"])
-        column.this.set("this", own.name)
-    return tree

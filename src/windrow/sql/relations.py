@@ -17,7 +17,7 @@ from windrow.sql.consumed import how
 from windrow.sql.scope import Scope, name_of
 from windrow.sql.table_window import TableWindow, one_for_all, table_window
 from windrow.sql.tables import clause_of
-from windrow.sql.trees import CLAUSE, COMMA, PUNCTUATED, UNIONED
+from windrow.sql.trees import CLAUSE, COMMA, MATCHED, PAIRING, PUNCTUATED, UNIONED
 
 HALF: tuple[How, ...] = ("semi", "anti")  # the columns of the right side are not in the result
 
@@ -110,6 +110,11 @@ class Pair:
         return self.left, self.right
 
     @property
+    def in_order(self) -> bool:
+        """Whether the order of times says who is a partner: ASOF JOIN and FOLLOWING."""
+        return any(self.join.args.get(part) is not None for part in (MATCHED, PAIRING))
+
+    @property
     def of_streams(self) -> bool:
         """Whether streams are joined, here or below: not a stream and a table."""
         here = not any(isinstance(side, Static) for side in self.sides)
@@ -131,7 +136,7 @@ class Pair:
 
     def place(self, condition: exp.Expr, used: set[int]) -> None:
         """Put a condition of WHERE as far down as inner joins go: there it means the same."""
-        if self.how != "inner":
+        if self.how != "inner" or self.in_order:
             self.above.append(condition)
         elif not any(down(side, condition, used) for side in self.sides):
             self.conditions.append(condition)
@@ -157,6 +162,14 @@ def down(side: Relation, condition: exp.Expr, used: set[int]) -> bool:
     return True
 
 
+def _windowed(relation: Relation, table: int) -> bool:
+    """Whether a table is part of a join that has windows."""
+    if not isinstance(relation, Pair) or table not in relation.tables:
+        return False
+    here = not relation.in_order and not any(isinstance(side, Static) for side in relation.sides)
+    return here or any(_windowed(side, table) for side in relation.sides)
+
+
 def has_join(tree: exp.Expr) -> bool:
     """Whether this is a join, in parentheses or not."""
     inside = tree.this if isinstance(tree, (exp.Subquery, exp.Paren)) else None
@@ -178,6 +191,8 @@ class Relations:
         found = self._joined(first, joins)
         if isinstance(found, Pair):
             self._windows()
+            for leaf in self.leaves:
+                self._check_window(leaf, found)
         return found
 
     def _joined(self, first: exp.Expr, joins: Sequence[exp.Join]) -> Relation:
@@ -232,6 +247,13 @@ class Relations:
         for table, window in zip(streams, windows, strict=True):
             if window is not None and window is not table.window:
                 table.window = window if table.window is not None else self._again(table, window)
+
+    def _check_window(self, leaf: Leaf | Static, whole: Pair) -> None:
+        """Refuse a window that no join uses: those by the order of times have none."""
+        if leaf.window is not None and leaf.window.kind is not None and not _windowed(whole, leaf.index):
+            why = "an ASOF JOIN, or FOLLOWING, has no windows: WITHIN says how far apart the times may be. The window "
+            why += "of an aggregation follows the select list, or a query in FROM"
+            raise fail(leaf.window.clause, why, self.text)
 
     def _again(self, table: Leaf, window: TableWindow) -> TableWindow:
         """The window after the last table, for another one: its attribute must be there, too."""

@@ -226,9 +226,9 @@ class Stars:
                 self.scope.table(item)
                 items.append(item.this)
             elif qualified:
-                items += self._columns(item, self._of(item), item.this)
+                items += self.columns(item, self._of(item), item.this)
             elif isinstance(item, exp.Star) and not grouped and (found := self._all(item)) is not None:
-                items += self._columns(item, found, item)
+                items += self.columns(item, found, item)
             else:
                 items.append(item)
         select.set("expressions", items)
@@ -255,7 +255,8 @@ class Stars:
     def _named(self, table: int, column: str) -> tuple[str, exp.Expr]:
         return column, exp.column(self.scope.joined_name(table, column), quoted=True)
 
-    def _columns(self, item: exp.Expr, found: list[tuple[str, exp.Expr]], star: exp.Expr) -> list[exp.Expr]:
+    def columns(self, item: exp.Expr, found: list[tuple[str, exp.Expr]], star: exp.Expr) -> list[exp.Expr]:
+        """Columns in the place of a star, without those of its EXCEPT."""
         left_out = [each.name.lower() for each in star.args.get("except_") or ()]
         for each in star.args.get("except_") or ():
             if each.name.lower() not in {name.lower() for name, _ in found}:

@@ -39,8 +39,9 @@ from windrow.sql.joins import JoinedTables
 from windrow.sql.punctuated import users
 from windrow.sql.relations import Pair, Relations, Static, has_join
 from windrow.sql.scope import Scope
+from windrow.sql.seq import SequenceRows
 from windrow.sql.tables import TWICE, Tables, clause_of
-from windrow.sql.trees import CLAUSE, EMIT, WindowClause
+from windrow.sql.trees import CLAUSE, EMIT, Seq, WindowClause
 
 
 def sql(query: str, *functions: UserFunction | Promise, **tables: Stream | Table) -> Stream:
@@ -136,6 +137,8 @@ class _Planner(Tables):
         if found is None:
             raise fail(select, f"the query has no FROM; available tables: {listing(self.tables)}", self.text)
         joins, clause = select.args.get("joins") or [], None
+        if isinstance(found.this, Seq):
+            return self._sequence(select, found.this, joins)
         if has_join(found.this) and not joins:
             clause = clause_of(found.this)  # of an aggregation over a join in parentheses
             found.this.set(CLAUSE, None)
@@ -152,6 +155,14 @@ class _Planner(Tables):
         if clause is not None:
             scope.clause(clause)
         return whole.node, clause
+
+    def _sequence(self, select: exp.Select, tree: Seq, joins: list[exp.Join]) -> tuple[Node, WindowClause | None]:
+        """The sequences of a FROM, and the window over them."""
+        if joins:
+            why = "a sequence is joined as a query in FROM: SELECT .. FROM (SELECT .. FROM SEQ(..)) AS z JOIN .."
+            raise fail(joins[0], why, self.text)
+        clause = clause_of(tree)
+        return SequenceRows(self, select, tree, clause).plan(), clause
 
     def _grouped(self, select: exp.Select) -> bool:
         """Whether a SELECT aggregates: then its hint is about that."""

@@ -18,7 +18,7 @@ from windrow.spec.tables import Table
 from windrow.sql.punctuated import declared
 from windrow.sql.scope import renamed
 from windrow.sql.terms import Terms
-from windrow.sql.trees import CLAUSE, PUNCTUATED, UNIONED, PunctuatedBy, WindowClause
+from windrow.sql.trees import CLAUSE, PUNCTUATED, UNIONED, PunctuatedBy, Seq, WindowClause
 
 RESULTS = "PUNCTUATED BY is for sources; the results of"
 TWICE = "{!r} is in the query twice, with different promise rules: use one"
@@ -75,6 +75,9 @@ class Tables(Terms):
             if rule is not None:
                 raise fail(rule, f"{RESULTS} a query progress as its sources do: declare it there", self.text)
             return self.query(tree.this)
+        if isinstance(tree, Seq):
+            why = "SEQ stands alone after FROM: elsewhere write it as a query, (SELECT .. FROM SEQ(..)) AS z"
+            raise fail(tree, why, self.text)
         if not isinstance(tree, exp.Table) or not isinstance(tree.this, exp.Identifier):
             raise fail(tree, "expected a table or a query after FROM", self.text)
         name = self._known(tree)

@@ -1,4 +1,4 @@
-"""The trees of what Spark SQL does not have: window clauses, PUNCTUATED BY, and where each is kept."""
+"""The trees of what Spark SQL does not have: window clauses, PUNCTUATED BY, sequences, and where each is kept."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ UNIONED = "windrow_union"  # the further tables of a FROM a UNION b
 PUNCTUATED = "windrow_punctuated"  # the argument of a table that holds its PUNCTUATED BY
 COMMA = "windrow_comma"  # in the meta of a join: it is written as a comma
 EMIT = "windrow_emit"  # the argument of a SELECT that holds the length of EMIT EARLY EVERY
+MATCHED = "match_condition"  # the argument of a join that holds its MATCH_CONDITION
+PAIRING = "windrow_pairing"  # the argument of a join that holds RECENT or CHRONICLE
+WITHIN = "windrow_within"  # the argument of a join that holds its greatest distance
+KEYS = "windrow_keys"  # the argument of a join that holds the number of keys
 
 
 class WindowClause(exp.Expression):
@@ -50,3 +54,24 @@ class PromiseArgument(exp.Expression):
     """``this`` or ``name => this``: a string, a number, an identifier, or a tuple of identifiers."""
 
     arg_types = {"this": True, "name": False}  # noqa: RUF012
+
+
+class Seq(exp.Expression):
+    """``SEQ(expressions) matching WITHIN within KEYS keys ON on | USING using AFTER MATCH SKIP skip``."""
+
+    arg_types = {  # noqa: RUF012
+        "expressions": True,
+        "matching": False,
+        "within": False,
+        "keys": False,
+        "on": False,
+        "using": False,
+        "skip": False,
+        CLAUSE: False,
+    }
+
+
+class Step(exp.Expression):
+    """``NOT this``, ``this`` or ``this+``: a step of a sequence."""
+
+    arg_types = {"this": True, "negated": False, "repeated": False}  # noqa: RUF012

@@ -12,6 +12,7 @@ UNIT_TOKENS = {TokenType.VAR, TokenType.ROWS, TokenType.ROW, TokenType.YEAR}
 OPTIONS = ("ORIGIN", "TIME", "WITH", "WITHOUT", "LATE", "GENEROUS", "CONSISTENT")
 PARAMETERS = ("RANGE", "SLIDE", "WA", "WATTR", "RATTR", "SATTR", "PA", "TUMBLING", "ROWS", "SESSION", *OPTIONS)
 POLICIES = ("DROP", "ERROR", "SIDE", "REVISE")
+FOLLOWS = ("KEYS", "WITHIN", "AFTER", "FOLLOWING", "RECENT", "CHRONICLE", "EMIT")  # after a length, and no units
 
 
 class WindowParser(StrictParser):
@@ -146,7 +147,8 @@ class WindowParser(StrictParser):
         self._advance()
         length = WindowLength(this=exp.Literal.string(negative + token.text))
         end = token
-        if number and self._curr and self._curr.token_type in UNIT_TOKENS:
+        named = self._curr and self._curr.token_type in UNIT_TOKENS and self._curr.text.upper() not in FOLLOWS
+        if number and named:
             length.set("unit", exp.var(self._curr.text.upper()))
             end = self._curr
             self._advance()

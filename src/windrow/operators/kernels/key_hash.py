@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 Hashes = NDArray[np.uint64]
 
+BLOCK = 1 << 14  # values that are mixed together: they fit into the cache
+FEW, SAMPLE = 1 << 10, 1 << 12  # texts of which a sample has few different values are hashed once for each value
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _NULL = np.uint64(0xD1B54A32D192ED03)
 
@@ -17,13 +19,13 @@ _NULL = np.uint64(0xD1B54A32D192ED03)
 def hashes(frame: pl.DataFrame, keys: Sequence[str]) -> Hashes:
     """A 64-bit hash per row, the same for equal keys everywhere and forever."""
     found = np.zeros(frame.height, np.uint64)
-    for key in keys:
-        found = _mixed(found * _MIX ^ _column(frame[key]))
+    for number, key in enumerate(keys):
+        column = _column(frame[key])
+        found = _mixed(found * _MIX ^ column if number else column)
     return found
 
 
 def _column(column: pl.Series) -> Hashes:
-    nulls = column.is_null().to_numpy()
     if column.dtype.is_float():
         # 0.0 and -0.0 are equal keys, and so are all NaNs.
         values = column.cast(pl.Float64).fill_null(0.0).fill_nan(float("nan")).to_numpy() + 0.0
@@ -31,8 +33,16 @@ def _column(column: pl.Series) -> Hashes:
     elif column.dtype.is_integer() or column.dtype.is_temporal() or column.dtype == pl.Boolean:
         found = _mixed(column.to_physical().cast(pl.Int64, wrap_numerical=True).fill_null(0).to_numpy().view(np.uint64))
     else:
-        found = _bytes(column if column.dtype == pl.Binary else column.cast(pl.String))
-    return np.where(nulls, _NULL, found)
+        found = _texts(column if column.dtype == pl.Binary else column.cast(pl.String))
+    return np.where(column.is_null().to_numpy(), _NULL, found) if column.null_count() else found
+
+
+def _texts(column: pl.Series) -> Hashes:
+    if len(column) <= SAMPLE or column.head(SAMPLE).n_unique() > FEW:
+        return _bytes(column)
+    coded = column.fill_null(b"" if column.dtype == pl.Binary else "").to_arrow().dictionary_encode()
+    values = pl.Series(coded.dictionary, dtype=column.dtype)
+    return np.asarray(_bytes(values)[coded.indices.to_numpy()])
 
 
 def _bytes(column: pl.Series) -> Hashes:
@@ -56,8 +66,12 @@ def _bytes(column: pl.Series) -> Hashes:
 
 def _mixed(x: Hashes) -> Hashes:
     """The finalizer of splitmix64."""
-    with np.errstate(over="ignore"):
-        x = x + _MIX
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(x ^ (x >> np.uint64(31)))
+    found = x + _MIX
+    for start in range(0, len(found), BLOCK):
+        part = found[start : start + BLOCK]
+        part ^= part >> np.uint64(30)
+        part *= np.uint64(0xBF58476D1CE4E5B9)
+        part ^= part >> np.uint64(27)
+        part *= np.uint64(0x94D049BB133111EB)
+        part ^= part >> np.uint64(31)
+    return found

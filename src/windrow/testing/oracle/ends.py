@@ -13,12 +13,14 @@ from windrow.logical.nodes import (
     LEFT,
     RIGHT,
     Apply,
+    AsOf,
     Filter,
     Join,
     Node,
     PairAggregate,
     Project,
     Scan,
+    Sequence,
     Split,
     Together,
     Union,
@@ -48,6 +50,11 @@ def end_of(node: Node, given: Given, of: str | None = None) -> int | None:
             return _furthest(end_of(each, given, _of_member(each, of)) for each in node.inputs)
         case Join():
             return _end_of_pairs(node, given, of)
+        case AsOf():  # results have the times of the left rows
+            return end_of(node.left, given.over(by_rows=False), _first(node.left))
+        case Sequence():  # and those of a sequence the times of the rows of its last step
+            last = node.members[node.taken[-1]]
+            return end_of(last, given.over(by_rows=False), _first(last))
         case WindowAggregate():
             return _end_of_results(node, given)
         case PairAggregate():

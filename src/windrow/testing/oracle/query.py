@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from collections.abc import Sequence as Many
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -12,6 +13,7 @@ from sqlglot import exp
 from windrow.errors import PlanError
 from windrow.logical.nodes import (
     Apply,
+    AsOf,
     Distinct,
     Filter,
     Join,
@@ -21,6 +23,7 @@ from windrow.logical.nodes import (
     PairAggregate,
     Project,
     Scan,
+    Sequence,
     Split,
     Together,
     Top,
@@ -30,12 +33,14 @@ from windrow.logical.nodes import (
 from windrow.spec.names import BRANCH, STATUS, VERSION, WINDOW_END, WINDOW_START
 from windrow.testing.mismatch import Mismatch
 from windrow.testing.oracle.admission import admitted, too_far
+from windrow.testing.oracle.as_of import as_of_rows
 from windrow.testing.oracle.ends import attribute, end_of
 from windrow.testing.oracle.expressions.cells import Cell
 from windrow.testing.oracle.expressions.evaluate import evaluate
 from windrow.testing.oracle.functions import called, failure
 from windrow.testing.oracle.given import Given
 from windrow.testing.oracle.joins import joined_rows, looked_up_rows
+from windrow.testing.oracle.sequences import sequence_rows
 from windrow.testing.oracle.values import Row, frame_of, key, order
 from windrow.testing.oracle.windows import needed, pair_rows, window_rows
 
@@ -116,6 +121,10 @@ def _rows_of(node: Node, given: Given) -> Iterable[Row]:
             return _together(node, given)
         case Join():
             return joined_rows(node, given)
+        case AsOf():
+            return as_of_rows(node, given)
+        case Sequence():
+            return sequence_rows(node, given)
         case Lookup():
             return looked_up_rows(node, given)
     raise PlanError(f"{type(node).__name__} has no definition here")
@@ -168,7 +177,7 @@ def _split(node: Split, given: Given) -> Iterable[Row]:
         yield from rows_of(branch, given.branching([row for row in rows if (test.of(row) is True) is truth]))
 
 
-def _in_order(rows: Sequence[Row], by: Iterable[tuple[exp.Expr, bool]], node: Node) -> list[Row]:
+def _in_order(rows: Many[Row], by: Iterable[tuple[exp.Expr, bool]], node: Node) -> list[Row]:
     """NULL comes first, or last where the order is descending; rows that are equal stay as they were."""
     cells = [(evaluate(tree, node.schema), down) for tree, down in by]
     found = list(rows)

@@ -59,7 +59,11 @@ def pair_rows(node: PairAggregate, rows: list[Row], bad: Counter[str]) -> Iterat
 
 def _aggregate(node: WindowAggregate | PairAggregate, call: AggregateCall, members: list[Row]) -> Any:
     value = fold(call.function, None if call.argument is None else f"@{call.name}", members, call)
-    dtype = node.schema[call.name]
+    return fitted(call, value, node.schema[call.name])
+
+
+def fitted(call: AggregateCall, value: Any, dtype: pl.DataType) -> Any:
+    """The value of an aggregate in its type; an error if it does not fit."""
     if call.user is not None:
         return values_of(pl.Series([value], dtype=dtype))[0]
     if isinstance(value, int) and dtype == pl.Int64:
