@@ -166,7 +166,7 @@ class Matcher:
         kept = self._kept(frame, nodes, needed)
         if others is not None and others.height:
             kept = pl.concat([kept, others]).sort(HASH, maintain_order=True)
-        self.open.put(np.unique(touched), kept, promised)
+        self.open.put(np.unique(touched), kept, self._promised())  # of other keys less can be promised
         self._check_keys()
         gone = ~needed & ~nodes.matched
         items: list[Item] = [results] if results is not None else []
