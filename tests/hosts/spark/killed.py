@@ -51,7 +51,22 @@ def outer(s):
     return large.join(small, on="src_ip", tumbling="5 seconds", how="full", where="len % 7 <> src_port % 7")
 
 
-QUERIES = {f.__name__: f for f in (sliding, sessions, in_order, two_stages, by_row, joined, outer)}
+def followed(s):
+    """Sequences that come out when their time is over, and an as-of join of them."""
+    large = s.where("len > 1200").select("ts", "src_ip", "len")
+    small = s.where("len < 100").select("ts", "src_ip", "src_port")
+    other = s.where("len BETWEEN 100 AND 130").select("ts", "src_ip")
+    found = wr.seq(
+        {"a": large, "x": wr.no(other), "b": wr.some(small)},
+        on="src_ip",
+        within="5 seconds",
+        matching="chronicle",
+        columns={"ip": "a.src_ip", "begin": "a.ts", "n": "count(b.*)", "port": "last(b.src_port)", "end": "last(b.ts)"},
+    )
+    return found.join_asof(large, left_on="end", right_on="ts", by_left="ip", by_right="src_ip", max_keys=10_000)
+
+
+QUERIES = {f.__name__: f for f in (sliding, sessions, in_order, two_stages, by_row, joined, outer, followed)}
 
 
 def started(spark, folder, name):

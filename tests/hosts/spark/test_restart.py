@@ -87,6 +87,14 @@ def test_pairs_and_rows_without_a_partner_come_out_once(rows, out):
     compare(found, closed, "outer")
 
 
+def test_sequences_and_as_of_joins_are_those_of_all_rows(rows, out):
+    """A sequence comes out when all streams have promised beyond its time."""
+    found, expected = numbered(read_committed(out / "followed")), meant("followed", rows)
+    closed = expected.filter(pl.col("begin") + 5_000_000 < promised(rows))
+    assert closed.height > 100
+    compare(found, closed, "followed")
+
+
 def test_each_row_counts_once_in_each_of_its_windows(rows, out):
     """By hand, as far as the last promise closes them."""
     ends = rows.filter(pl.col("len") > 60)["ts"].to_physical() // 60_000_000

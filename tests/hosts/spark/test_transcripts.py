@@ -20,6 +20,8 @@ ON_SPARK = (  # what a real Spark takes part in: one of each, stopped half way a
     "every second row by rank and every second row by arrival, with windows of its own for every key",
     "sessions end when the gap has passed, and rows in between join them",
     "a date progresses by days",
+    "an as-of join waits for its right side, whatever came first",
+    "an order without a payment is found when its time is over, not when a timer rings",
 )
 REAL = [t for t in RUNNABLE if t.name in ON_SPARK]
 by_name = {"ids": lambda t: t.name}
