@@ -130,7 +130,6 @@ def test_state_is_bounded_by_the_greatest_distance_and_freed_by_promises(shape, 
     assert held(run) == 0
 
 
-@pytest.mark.xfail(reason="rows of open sequences leave only when another row of any key is final", strict=True)
 def test_rows_that_no_sequence_needs_leave_with_a_promise_alone():
     a, b = streams("ab")
     run = b.following(a, on="k", matching="chronicle", within=5).run()

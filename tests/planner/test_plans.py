@@ -37,6 +37,17 @@ def join_then_another_key():
     return pairs.window(60, on="u").group_by("x").agg(n=wr.count())
 
 
+def as_of():
+    """A condition on left columns goes below the join, and windows by its key stay in the shard."""
+    nearest = stream("a").join_asof(stream("b").select("t", "k", y="x"), by="k", max_keys=100)
+    return nearest.where("x > 1 AND y < 5").window(60).group_by("k").agg(n=wr.count())
+
+
+def sequence():
+    steps = {"a": stream("a"), "b": wr.no(stream("b")), "c": wr.some(stream("c"))}
+    return wr.seq(steps, on="k", within=10, where="c.x > a.x").select("a_k", "c_count", "c_last_t")
+
+
 def together():
     s = stream()
     return wr.together(a=counted(s), b=counted(s, 60, 20))
@@ -57,6 +68,8 @@ QUERIES = {
     "each_row": lambda: stream(row_num="number").each_row(10, 2).agg(n=wr.count()),
     "rows_of_partitions": lambda: stream(row_num=("part", "number")).rows(5, 2, partition_by="k").agg(n=wr.count()),
     "distinct_ordered": lambda: stream().select("t", "k").distinct().order_by("t", "k"),
+    "as_of": lambda: as_of(),
+    "sequence": lambda: sequence(),
     "fused": lambda: counted(counted(stream()), 60),
     "two_levels": lambda: counted(stream()).window(60).agg(n=wr.sum("n")),
     "top": lambda: wr.sql(TOP, s=stream()),

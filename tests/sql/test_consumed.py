@@ -15,6 +15,11 @@ PLAIN = "SELECT t, x FROM s WHERE x > 1"
 GROUPED = "SELECT k, sum(x) AS total FROM s [TUMBLING 10, WA t] WHERE x > 1 GROUP BY k HAVING total > 3"
 RANKED = "SELECT k, count(*) AS c FROM s AS z [RANGE 6, SLIDE 3] GROUP BY k ORDER BY c DESC LIMIT 2"
 UNITED = "SELECT t FROM (s UNION o) UNION ALL SELECT t FROM s ORDER BY t"
+NEAREST = "SELECT s.x FROM s LEFT ASOF JOIN o MATCH_CONDITION (s.t >= o.t) USING (k) WITHIN 5"
+FOLLOWED = "SELECT s.x FROM s FOLLOWING CHRONICLE o ON s.k = o.k WITHIN 5"
+SEQUENCE = "SELECT a.x, sum(b.x) AS y FROM SEQ(s a, o+ b, NOT s c) CHRONICLE WITHIN 5 USING (k)"
+QUERIES = {"plain": PLAIN, "grouped": GROUPED, "ranked": RANKED, "united": UNITED}
+QUERIES |= {"nearest": NEAREST, "followed": FOLLOWED, "sequence": SEQUENCE}
 
 # Whatever Spark SQL and its relatives can say, put between any two words of a query.
 CLAUSES = [
@@ -68,6 +73,14 @@ CLAUSES = [
     "LEFT SEMI JOIN o ON true",
     "NATURAL JOIN o",
     "ASOF JOIN o MATCH_CONDITION (s.t >= o.t)",
+    "MATCH_CONDITION (s.t >= o.t)",
+    "FOLLOWING RECENT o",
+    "LEFT FOLLOWING CHRONICLE o AS p USING (k) WITHIN 3",
+    "WITHIN 3",
+    "KEYS 5",
+    "CHRONICLE",
+    "AFTER MATCH SKIP PAST LAST ROW",
+    "SEQ(s, o) WITHIN 5",
     "IN (SELECT x FROM o)",
     "AND EXISTS (SELECT 1 FROM o)",
     "IN (1, 2,)",
@@ -119,6 +132,7 @@ NO_EFFECT = {
     ";": "the end of the query, at its end",
     "AS STRUCT": "the alias of a table, which says how columns can be named",
     "ANY": "another alias",
+    "CHRONICLE": "another alias",
     "NULLS LAST": "where NULLs are with DESC anyway",
 }
 
@@ -141,7 +155,7 @@ def outcome(query, given):
         return str(error)
 
 
-@pytest.mark.parametrize("query", [PLAIN, GROUPED, RANKED, UNITED], ids=["plain", "grouped", "ranked", "united"])
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_a_clause_anywhere_has_an_effect_or_is_refused(query):
     given = tables()
     before = wr.sql(query, **given).node
@@ -151,7 +165,7 @@ def test_a_clause_anywhere_has_an_effect_or_is_refused(query):
     assert not [text for text, clause in texts.items() if found[text] == before and clause not in NO_EFFECT]
 
 
-@pytest.mark.parametrize("query", [PLAIN, GROUPED, RANKED, UNITED], ids=["plain", "grouped", "ranked", "united"])
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_a_word_that_is_left_out_has_an_effect_or_is_missed(query):
     given = tables()
     before = wr.sql(query, **given).node

@@ -28,6 +28,13 @@ QUERIES = [
     "WHERE a.k = b.k AND c.t BETWEEN a.t - 2 AND a.t + 2 AND d.t - b.t BETWEEN 0 AND 3 AND a.x + b.x < d.x",
     "SELECT * FROM s LEFT ANTI JOIN (SELECT k AS j, t AS u FROM o) AS z ON k = j AND u = t WHERE x > 3",
     "SELECT M.k, N.x FROM s UNION o AS M, o AS N [RANGE TUMBLING 4, WA t, ORIGIN 1] WHERE M.k = N.k",
+    "SELECT s.t, s.x, o.x AS y FROM s LEFT ASOF JOIN o [LATE SIDE] MATCH_CONDITION (s.t >= o.t + 1) ON s.k = o.k "
+    "AND o.x > 1 AND o.t >= s.t - 5 WITHIN 4 KEYS 3 WHERE s.x > 2",
+    "SELECT s.t, o.x AS y FROM s LEFT FOLLOWING CHRONICLE o ON s.k = o.k AND s.x > o.x WITHIN 4",
+    "SELECT a.k, c.t - a.t AS took, sum(b.x) / count(b.*) AS y FROM SEQ(s a, NOT o x, o+ b, s c) RECENT WITHIN 8 "
+    "ON a.k = b.k AND b.k = c.k AND c.k = x.k AND c.x > a.x + 1 AND a.x > 1 AFTER MATCH SKIP PAST LAST ROW "
+    "WHERE first(b.x) > 2",
+    "SELECT k, count(*) AS n [TUMBLING 5, WA b.t] FROM SEQ(s a, o b) KEYS 9 USING (k) GROUP BY k",
     "SELECT /*+ USING(oa) */ a.t, b.x FROM s AS a [RANGE 3 ROWS, WA row_num] JOIN s AS b [RANGE 2 ROWS] ON a.k = b.k",
 ]
 WORDS = [
@@ -62,6 +69,14 @@ WORDS = [
     "OF",
     "WITH",
     "ROLLUP",
+    "ASOF",
+    "FOLLOWING",
+    "RECENT",
+    "SEQ",
+    "NOT",
+    "+",
+    "WITHIN",
+    "KEYS",
     "OVER",
     "DISTINCT",
     "window_start",

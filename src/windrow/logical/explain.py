@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 import polars as pl
+from sqlglot import exp
 
 from windrow.logical.nodes import (
     AggregateCall,
@@ -248,9 +249,9 @@ def sequence_text(node: Sequence) -> str:
     found += f" WITHIN {span(node.within, dtype)}" if node.within is not None else ""
     found += f" KEYS {node.most_keys}" if node.most_keys is not None else ""
     names = [step.name for step in node.steps]
-    terms = [" = ".join(f"{n}.{e.sql('spark')}" for n, e in zip(names, key, strict=True)) for key in node.on]
+    terms = [" = ".join(_of_step(n, e) for n, e in zip(names, key, strict=True)) for key in node.on]
     terms += [
-        f"{names[c.left_step]}.({c.left.sql('spark')}) {c.comparison} {names[c.right_step]}.({c.right.sql('spark')})"
+        f"{_of_step(names[c.left_step], c.left)} {c.comparison} {_of_step(names[c.right_step], c.right)}"
         for c in node.conditions
     ]
     found += f" ON {' AND '.join(terms)}" if terms else ""
@@ -258,6 +259,11 @@ def sequence_text(node: Sequence) -> str:
     shown = ", ".join(f"{_measured(node, m)} AS {m.name}" for m in node.measures)
     late = "" if set(node.late) <= {"drop"} else f"; late rows: {', '.join(node.late)}"
     return f"{found}: {shown}{late}"
+
+
+def _of_step(name: str, tree: exp.Expr) -> str:
+    shown = tree.sql("spark")
+    return f"{name}.{shown}" if isinstance(tree, exp.Column) else f"{name}.({shown})"
 
 
 def _measured(node: Sequence, measure: Measure) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Literal, NamedTuple, Self, get_args
 
 import polars as pl
@@ -11,6 +12,7 @@ from sqlglot import exp
 
 from windrow.logical.asof import names_keys
 from windrow.logical.node import Node, Time, Times
+from windrow.logical.source import Scan
 from windrow.logical.windowed import AggregateCall, aggregate_type
 from windrow.spec.options import Policy
 
@@ -120,8 +122,8 @@ class Sequence(Node):
     @property
     def strict(self) -> bool:
         """Whether two steps read the same stream."""
-        names = [scan.name for member in self.members for scan in member.scans]
-        return len(names) > len(set(names))
+        read = [{node.name for node in member.walk() if isinstance(node, Scan)} for member in self.members]
+        return any(a & b for a, b in combinations(read, 2))
 
     @property
     def times(self) -> Times:

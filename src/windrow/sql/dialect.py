@@ -59,6 +59,17 @@ class WindrowParser(SequenceParser):
         found.meta[COMMA] = True
         return found
 
+    def _parse_using_identifiers(self) -> list[exp.Expr]:
+        """Columns of both tables, which no table qualifies."""
+
+        def name() -> exp.Expr | None:
+            found = self._parse_id_var()
+            if not isinstance(found, exp.Identifier):
+                self.raise_error("Expected a column in USING")
+            return found
+
+        return self._parse_wrapped_csv(name, optional=True)
+
     def _parse_limit(self, *args: Any, **kwargs: Any) -> Any:
         if self._curr.token_type == TokenType.LIMIT and self._next.token_type == TokenType.COMMA:
             self.raise_error("Expected a number after LIMIT", self._next)

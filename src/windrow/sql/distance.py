@@ -22,6 +22,10 @@ def distance(given: WindowLength, dtype: pl.DataType, sql: str) -> int:
         raise fail(given, str(error), sql) from None
 
 
-def number(given: exp.Expr | None) -> int | None:
+def number(given: exp.Expr | None, sql: str) -> int | None:
     """The number of keys, if it is given."""
-    return None if given is None else int(given.name)
+    if given is None:
+        return None
+    if not given.name.isdecimal() or int(given.name) == 0:
+        raise fail(given, f"KEYS takes a whole number of keys, 1 or more, not {given.name}", sql)
+    return int(given.name)

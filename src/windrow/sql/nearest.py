@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 
 def nearest_rows(pairs: Pairs, pair: Pair, given: tuple[Distance, ...]) -> Part:
-    """The rows of a join by the order of times. ``given``: what the joins above demand of its left rows."""
+    """The rows of a join by the order of times. ``given``: what the joins above demand of its left rows.
+
+    Left rows of CHRONICLE are all needed: each takes a right row that no other can have then.
+    """
     for side in pair.sides:
         if isinstance(side, Static):
             why = f"{side.table.name} is a static table: its rows have no times, so none is near. Use JOIN"
@@ -32,11 +35,13 @@ def nearest_rows(pairs: Pairs, pair: Pair, given: tuple[Distance, ...]) -> Part:
     if pairs.using is not None:
         why = "USING names the algorithm of a join of times that are near; ASOF JOIN and FOLLOWING have one only"
         raise fail(pair.join, why, pairs.terms.text)
-    left, right = pairs.part(pair.left, given), pairs.part(pair.right)
+    pairing = pair.join.args.get(PAIRING)
+    one_to_one = pairing is not None and pairing.name == "CHRONICLE"
+    left, right = pairs.part(pair.left, () if one_to_one else given), pairs.part(pair.right)
     for part, side in ((left, pair.left), (right, pair.right)):
         if not part.times:
             raise pairs.timeless(side)
-    return Nearest(pairs, pair, left, right).rows()
+    return Nearest(pairs, pair, left, right, one_to_one).rows()
 
 
 @dataclass
@@ -47,13 +52,13 @@ class Nearest:
     pair: Pair
     left: Part
     right: Part
+    one_to_one: bool
 
     def rows(self) -> Part:
         self.match = self._match()
         self.keys, self.rest = self._conditions()
-        pairing = self.pair.join.args.get(PAIRING)
         with self.pairs.terms.at(self.pair.join):
-            node = self._chronicle() if pairing is not None and pairing.name == "CHRONICLE" else self._as_of()
+            node = self._chronicle() if self.one_to_one else self._as_of()
         facts = self.left.facts
         if self.pair.how == "inner":
             facts += (*self.right.facts, *self.match.facts)
@@ -130,7 +135,7 @@ class Nearest:
             tolerance=self.match.tolerance,
             how=how,
             where=exp.and_(*self.rest, copy=False) if self.rest else None,
-            most_keys=number(self.pair.join.args.get(KEYS)),
+            most_keys=number(self.pair.join.args.get(KEYS), self.pairs.terms.text),
             late=(self.left.late, self.right.late),
             at=self.pair.join,
         )
@@ -151,7 +156,7 @@ class Nearest:
             within=self.match.tolerance,
             conditions=[each for condition in self.rest for each in self._compared(condition)],
             outer=self.pair.how == "left",
-            most_keys=number(self.pair.join.args.get(KEYS)),
+            most_keys=number(self.pair.join.args.get(KEYS), self.pairs.terms.text),
             late=[part.late for part in parts],
             at=self.pair.join,
         )

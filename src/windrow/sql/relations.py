@@ -190,9 +190,7 @@ class Relations:
         """The tree of a FROM, with the windows of its tables."""
         found = self._joined(first, joins)
         if isinstance(found, Pair):
-            self._windows()
-            for leaf in self.leaves:
-                self._check_window(leaf, found)
+            self._windows(found)
         return found
 
     def _joined(self, first: exp.Expr, joins: Sequence[exp.Join]) -> Relation:
@@ -228,7 +226,7 @@ class Relations:
                 )
         return self._one(tree.this)
 
-    def _windows(self) -> None:
+    def _windows(self, whole: Pair) -> None:
         streams = [leaf for leaf in self.leaves if isinstance(leaf, Leaf)]
         for leaf in self.leaves:
             clause = clause_of(leaf.tree)
@@ -241,6 +239,7 @@ class Relations:
                 continue
             Scope([table.name], [table.node.schema], self.text).clause(clause)
             table.window = table_window(clause, table.node, self.text)
+            self._check_window(table.window, table.index, whole)
             if table.window.kind != "rows":
                 table.node = over(clause, table.node)
         windows = one_for_all([table.window for table in streams], self.text)
@@ -248,12 +247,12 @@ class Relations:
             if window is not None and window is not table.window:
                 table.window = window if table.window is not None else self._again(table, window)
 
-    def _check_window(self, leaf: Leaf | Static, whole: Pair) -> None:
+    def _check_window(self, window: TableWindow, table: int, whole: Pair) -> None:
         """Refuse a window that no join uses: those by the order of times have none."""
-        if leaf.window is not None and leaf.window.kind is not None and not _windowed(whole, leaf.index):
+        if window.kind is not None and not _windowed(whole, table):
             why = "an ASOF JOIN, or FOLLOWING, has no windows: WITHIN says how far apart the times may be. The window "
             why += "of an aggregation follows the select list, or a query in FROM"
-            raise fail(leaf.window.clause, why, self.text)
+            raise fail(window.clause, why, self.text)
 
     def _again(self, table: Leaf, window: TableWindow) -> TableWindow:
         """The window after the last table, for another one: its attribute must be there, too."""

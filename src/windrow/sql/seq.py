@@ -91,7 +91,7 @@ class SequenceRows:
                 within=between.within,
                 conditions=between.conditions,
                 skip="past last row" if skip is not None and skip.name.startswith("PAST") else "to next row",
-                most_keys=number(self.tree.args.get("keys")),
+                most_keys=number(self.tree.args.get("keys"), text),
                 late=[step.late for step in self.steps],
                 at=self.tree,
             )

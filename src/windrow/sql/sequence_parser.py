@@ -52,14 +52,15 @@ class SequenceParser(PromiseParser):
             if word not in KINDS:
                 break
         last = self._index + len(found) - 1
-        return [*found, self._tokens[last + 1]] if found and self._is_following(last) else []
+        after = self._tokens[last + 1 : last + 2]
+        return [*found, *after] if after and self._is_following(last, len(found) > 1) else []
 
-    def _is_following(self, at: int) -> bool:
-        """Whether ``FOLLOWING pairing`` stands there."""
+    def _is_following(self, at: int, sure: bool = False) -> bool:
+        """Whether ``FOLLOWING pairing`` stands there; ``sure``: it cannot be a name."""
         first, second = ([*self._tokens[at : at + 2], None, None])[:2]
         if first is None or second is None or first.token_type != TokenType.VAR or first.text.upper() != "FOLLOWING":
             return False
-        return second.token_type == TokenType.VAR and second.text.upper() not in NO_PAIRING
+        return sure or (second.token_type == TokenType.VAR and second.text.upper() not in NO_PAIRING)
 
     def _parse_nearest(self, words: Sequence[Token], **kwargs: Any) -> exp.Join:
         """An as-of join behind its first words."""

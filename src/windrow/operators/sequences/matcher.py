@@ -146,6 +146,7 @@ class Matcher:
         rows = self.waiting.take(promised)
         due = self.open.due(promised)
         if rows is None and not len(due):
+            self.open.free(promised)
             return self._counted(0, 0)
         touched = due if rows is None else np.union1d(rows[HASH].to_numpy(), due)
         return self._run(rows, touched, promised)

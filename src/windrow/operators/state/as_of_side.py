@@ -99,8 +99,9 @@ class AsOfSide(JoinSide):
         return found
 
     def _without(self, run: Run, gone: Bools) -> Run:
-        self.freed += int((gone & ~run.matched & ~run.gone).sum())
-        kept = ~gone & ~run.gone
+        here = run.here(self.limit)
+        self.freed += int((gone & ~run.matched & here).sum())
+        kept = ~gone & here
         return Run.of(run.frame.filter(pl.Series(kept)), run.matched[kept])
 
     def restore(self, state: State, limit: int, settled: Any = START) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from windrow.progress import END
 from windrow.spec.batches import Batch, Changes, State
 
 HASH = "@hash"
@@ -69,6 +70,14 @@ class KeyedRuns:
             new = self._merged(self.runs.pop(max(self.runs)), new, past)
         if new.size:
             self._add(self._next, new)
+        self.free(past)
+
+    def free(self, past: int) -> None:
+        """Forget what is known only until then, where that is a third of a run or more; with END everything."""
+        if past == END:
+            rest = [run.rows for run in self._live()]
+            self.freed += sum(rows.height - int(rows[MATCHED].sum()) for rows in rest)
+            self.runs = {}
         for number, run in list(self.runs.items()):
             over = run.rows[UNTIL] < past
             if run.rows.height and 3 * int(over.sum()) >= run.rows.height:

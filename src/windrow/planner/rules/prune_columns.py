@@ -1,19 +1,22 @@
-"""Prune columns: a join keeps only the columns that are used after it, so that its state and its pairs are small."""
+"""Prune columns: a join or sequence has only the columns that are used after it, so that its results are small."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from windrow.logical.node import Node
-from windrow.logical.nodes import AsOf, Join, Lookup, columns_asked
+from windrow.logical.nodes import AsOf, Join, Lookup, Sequence, columns_asked
 from windrow.planner.rules.transform import transform
 
 
 def prune_columns(node: Node) -> Node:
-    """Columns that are not used are removed from every join, with streams and with tables."""
+    """Columns that are not used are removed from every join, with streams and with tables, and from sequences."""
     asked = columns_asked(node, set(node.schema))
 
     def pruned(before: Node, now: Node) -> Node:
+        if isinstance(now, Sequence):
+            measures = tuple(m for m in now.measures if m.name in asked[id(before)])
+            return now if measures == now.measures or not measures else replace(now, measures=measures)
         if not isinstance(now, (AsOf, Join, Lookup)):
             return now
         used = asked[id(before)] | now.tested

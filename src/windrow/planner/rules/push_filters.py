@@ -11,7 +11,7 @@ from sqlglot import exp
 from windrow.logical.expressions import dtype_of
 from windrow.logical.join import TIMED
 from windrow.logical.node import Node, columns_in
-from windrow.logical.nodes import Filter, Join, Lookup, Side
+from windrow.logical.nodes import AsOf, Filter, Join, Lookup, Side
 from windrow.planner.rules.transform import transform
 
 # What cannot fail whatever the values are: a row without a partner must not stop a query.
@@ -46,13 +46,15 @@ def push_filters(node: Node) -> Node:
 def _pushed(_before: Node, node: Node) -> Node:
     if isinstance(node, Filter) and isinstance(node.input, Lookup) and node.input.test is None:
         return _before_lookup(node.predicate, node.input)
-    if not isinstance(node, Filter) or not isinstance(node.input, Join):
+    if not isinstance(node, Filter) or not isinstance(node.input, (AsOf, Join)):
         return node
     join, rest = node.input, list[exp.Expr]()
+    # Of an as-of join only to the left: the nearest right row is taken whatever a condition says about it.
+    possible = TIMED[join.how] if isinstance(join, Join) else (0,)
     sides: tuple[list[exp.Expr], list[exp.Expr]] = ([], [])
     for condition in _conjuncts(node.predicate):
         found = _side(condition, join)
-        if found is None or found[0] not in TIMED[join.how]:  # a row of the other side is NULL where it is missing
+        if found is None or found[0] not in possible:  # a row of the other side is NULL where it is missing
             rest.append(condition)
         else:
             side, names = found
@@ -78,7 +80,7 @@ def _conjuncts(tree: exp.Expr) -> list[exp.Expr]:
     return [*_conjuncts(tree.left), *_conjuncts(tree.right)] if isinstance(tree, exp.And) else [tree]
 
 
-def _side(condition: exp.Expr, join: Join | Lookup) -> tuple[Side, Mapping[str, str]] | None:
+def _side(condition: exp.Expr, join: AsOf | Join | Lookup) -> tuple[Side, Mapping[str, str]] | None:
     """The side whose columns are the only ones that a condition names, and what they are called there."""
     if not all(isinstance(part, SAFE) and _alike(part, join) for part in condition.walk()):
         return None
@@ -88,7 +90,7 @@ def _side(condition: exp.Expr, join: Join | Lookup) -> tuple[Side, Mapping[str, 
     return (sides.pop(), {name: column for name, (_, column) in named.items()}) if len(sides) == 1 else None
 
 
-def _alike(part: exp.Expr, join: Join | Lookup) -> bool:
+def _alike(part: exp.Expr, join: AsOf | Join | Lookup) -> bool:
     """Whether what is compared has one type, or is numbers: casting a text to a number can fail."""
     if not isinstance(part, COMPARED):
         return True
