@@ -33,6 +33,7 @@ AGGREGATES = {
     "kinds": wr.count_distinct("k"),
 }
 SIZES = st.integers(1, 30)
+KINDS = st.sampled_from(["left", "inner"])
 
 
 @st.composite
@@ -84,9 +85,23 @@ def windowed(draw, stream, depth=0):
 
 
 @st.composite
+def beside(draw, streams):
+    """Several streams as one: their rows, or those of one that follow those of the others."""
+    how = draw(st.sampled_from(["union", "union", "as of", "recent", "chronicle"]))
+    if how == "union":
+        return streams[0].union(*streams[1:])
+    first, *others = streams
+    other = others[0].union(*others[1:]) if len(others) > 1 else others[0]
+    if how == "as of":
+        strategy = draw(st.sampled_from(["backward", "forward", "nearest"]))
+        return first.join_asof(other, by="k", strategy=strategy, tolerance=draw(SIZES), how=draw(KINDS))
+    return first.following(other, on="k", matching=how, within=draw(SIZES), how=draw(KINDS))
+
+
+@st.composite
 def queries(draw):
     streams = draw(sources())
-    united = streams[0].union(*streams[1:]) if len(streams) > 1 else streams[0]
+    united = draw(beside(streams)) if len(streams) > 1 else streams[0]
     if draw(st.booleans()):
         united = united.where(draw(st.sampled_from(["x >= 0", "k IS NOT NULL", "t > 10 OR x IS NULL"])))
     if draw(st.booleans()):
