@@ -11,7 +11,7 @@ from restarting import Restarting
 
 from windrow.errors import DataError
 from windrow.operators import Matcher, Side
-from windrow.operators.kernels.automaton import Pattern
+from windrow.operators.kernels.automaton import Pattern, Rules
 from windrow.operators.sequences.measured import Measured, Value
 from windrow.progress import END, START, Punctuation
 
@@ -24,10 +24,7 @@ KINDS = ("recent", "chronicle", "no")  # a then b, by matching; a and then no b
 
 def matcher(kind, **options):
     no, recent = kind == "no", kind != "chronicle"
-    pattern = Pattern(
-        level=np.array([1, 1 if no else 2]),
-        negated=np.array([False, no]),
-        repeated=np.array([False, False]),
+    rules = Rules(
         depth=1 if no else 2,
         recent=recent,
         within=WITHIN,
@@ -35,7 +32,9 @@ def matcher(kind, **options):
         outer=False,
         waits=no,
         latest=kind == "recent",
+        compares=0,
     )
+    pattern = Pattern(rules, np.array([[1, 1 if no else 2], [0, no], [0, 0]]))
     ties = [["x"], ["x"]]
     return Matcher(["@k"], pattern, ties, FIRST if no else BOTH, last=0 if no else 1, **options)
 

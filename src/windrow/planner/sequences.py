@@ -18,7 +18,7 @@ from windrow.logical.nodes import Sequence
 from windrow.operators import Matcher, WithKeys
 from windrow.operators import Project as ProjectOperator
 from windrow.operators.joins.finished import Named
-from windrow.operators.kernels.automaton import NONE, Pattern
+from windrow.operators.kernels.automaton import NONE, Pattern, Rules
 from windrow.operators.sequences.matcher import Compare
 from windrow.operators.sequences.measured import STEP, Measured, Value
 from windrow.operators.state.late import late_schema
@@ -132,10 +132,8 @@ def sequence_stage(number: int, node: Sequence, arms: tuple[Arm, ...], named: Ma
 
 def _pattern(node: Sequence) -> Pattern:
     levels = np.cumsum([not step.negated for step in node.steps])
-    return Pattern(
-        levels.astype(np.int64),
-        np.array([step.negated for step in node.steps], np.bool_),
-        np.array([step.repeated for step in node.steps], np.bool_),
+    plan = [levels, [step.negated for step in node.steps], [step.repeated for step in node.steps]]
+    rules = Rules(
         len(node.taken),
         node.matching == "recent",
         NONE if node.within is None else node.within,
@@ -143,7 +141,9 @@ def _pattern(node: Sequence) -> Pattern:
         node.outer,
         node.waits,
         node.by_latest,
+        len(node.conditions),
     )
+    return Pattern(rules, np.array(plan, np.int64))
 
 
 def _measured(node: Sequence, slots: Slots) -> Measured:

@@ -18,14 +18,11 @@ NONE = -1
 COMPARISONS = {"=": 0, "<>": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 
 
-class Pattern(NamedTuple):
-    """The steps by number: ``level`` is how many steps with rows there are up to this one. ``within`` is NONE without a
-    greatest distance. ``latest``: of what is open at a level only the latest is ever needed.
+class Rules(NamedTuple):
+    """``depth``: how many steps have rows. ``within`` is NONE without a greatest distance. ``latest``: of what is open
+    at a level only the latest is ever needed. ``compares``: how many conditions there are.
     """
 
-    level: NDArray[np.int64]
-    negated: Bools
-    repeated: Bools
     depth: int
     recent: bool
     within: int
@@ -33,6 +30,16 @@ class Pattern(NamedTuple):
     outer: bool
     waits: bool
     latest: bool
+    compares: int
+
+
+class Pattern(NamedTuple):
+    """``plan``: for each step its level (how many steps with rows there are up to it), and whether it is negated and
+    repeated, as numbers: a kernel that takes few arrays is faster than one that takes many.
+    """
+
+    rules: Rules
+    plan: NDArray[np.int64]
 
 
 class Conditions(NamedTuple):
@@ -45,35 +52,23 @@ class Conditions(NamedTuple):
     nulls: NDArray[np.bool_]
 
 
-class Nodes(NamedTuple):
-    """Rows, sorted by group and time, old ones first. What is known of old rows is read, of all of them written.
-
-    ``prev``: the place of the row before in its sequence, counted from the first row of its group; NONE for none.
-    ``place``: where the sequence that ends with this row stands among the open ones; NONE if it is not open. ``base``:
-    the ``place`` of the sequence that it was made from. ``start``: when it began. ``until``: when the last open
-    sequence of the group is over. ``due``: when the first one comes out. ``matched``: whether the row is in a result.
-    """
-
-    group: Ints
-    times: Ints
-    steps: NDArray[np.int8]
-    old: Bools
-    prev: Ints
-    place: Ints
-    base: Ints
-    start: Ints
-    until: Ints
-    due: Ints
-    matched: Bools
+# Rows of the array of nodes. They are sorted by group and time, old ones first. Of old ones all is given, and of all of
+# them it is written. ``PREV``: the place of the row before in its sequence, counted from the first row of its group;
+# NONE for none. ``PLACE``: where the sequence that ends with this row stands among the open ones; NONE if it is not
+# open. ``BASE``: the place of the sequence that it was made from. ``START``: when it began. ``UNTIL``: when the last open
+# sequence of the group is over. ``DUE``: when the first one comes out. ``MATCHED``: whether the row is in a result.
+GROUP, TIMES, STEP, OLD, PREV, PLACE, BASE, START, UNTIL, DUE, MATCHED = range(11)
+FIELDS = 11
+LEVEL, NEGATED, REPEATED = range(3)  # rows of a plan
 
 
-def run(pattern: Pattern, conditions: Conditions, nodes: Nodes, promised: int) -> tuple[Ints, Ints, Bools]:
+def run(pattern: Pattern, conditions: Conditions, nodes: NDArray[np.int64], promised: int) -> tuple[Ints, Ints, Bools]:
     """Results as pairs of a number and a row, the last row of each first; and which rows are still needed."""
-    size = len(nodes.times)
+    size = nodes.shape[1]
     if not size:
         return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_)
     from windrow.operators.kernels.automaton_kernel import run_all  # Numba takes a second to import
 
     needed = np.zeros(size, np.bool_)
-    numbers, rows = run_all(pattern, conditions, nodes, promised, needed)
-    return numbers, rows, needed
+    out, count = run_all(pattern.rules, pattern.plan, conditions, nodes, promised, needed)
+    return out[0, :count], out[1, :count], needed

@@ -20,6 +20,14 @@ def compiled(function: F) -> F:
     return found
 
 
+def inlined(function: F) -> F:
+    """A part of kernels, put in where it is called: passing many arrays would cost more than most parts do."""
+    from numba import njit
+
+    found: F = njit(inline="always")(function)
+    return found
+
+
 def compiled_when_called(function: F) -> F:
     """The same at the first call, so that who never calls it does not wait for Numba. No kernel can call it."""
 

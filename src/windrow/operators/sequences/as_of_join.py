@@ -20,7 +20,7 @@ from windrow.operators.operator import Item, Side, Wait
 from windrow.operators.sequences.beside import Partners, Types, beside
 from windrow.operators.sequences.candidates import Found, Looking
 from windrow.operators.state.as_of_side import AsOfSide
-from windrow.operators.state.inputs import Inputs, part_of
+from windrow.operators.state.inputs import Input, Inputs, part_of
 from windrow.operators.state.join_side import JoinSide, Run, hashed
 from windrow.operators.state.late import on_time_of_side
 from windrow.operators.state.waiting import Waiting
@@ -139,7 +139,7 @@ class AsOfJoin:
         useful = rows[PROGRESS] >= self.right.limit
         promised = left.about(rows)
         if isinstance(promised, pl.Series) and self.near.back:
-            useful &= promised < self.forever
+            useful &= pl.Series(~self._finished(promised.to_numpy(), left))
         if not useful.all():
             self.right.freed += rows.height - int(useful.sum())
             rows = rows.filter(useful)
@@ -195,10 +195,15 @@ class AsOfJoin:
 
     def _too_far(self, times: Ints, promised: Ints) -> Bools:
         """For which rows a right row that is still to come would be too far."""
+        over = self._finished(promised, self.inputs[1])
         far = self.near.tolerance
         if far is None:
-            return np.broadcast_to(promised >= self.forever, times.shape)
-        return np.asarray((times < np.where(promised == END, END, promised - far)) | (promised >= self.forever))
+            return np.broadcast_to(over, times.shape)
+        return np.asarray((times < np.where(promised == END, END, promised - far)) | over)
+
+    def _finished(self, promised: Ints, of: Input) -> Bools:
+        """Of which rows the key is finished: a promise about the key alone says so, or the end of the input."""
+        return np.asarray((promised == END) | ((promised >= self.forever) & (promised > of.promised)))
 
     def _test(self, rows: Batch, mine: Spots, run: Run, places: Spots) -> Bools:
         assert self.condition is not None

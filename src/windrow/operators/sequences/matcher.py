@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from windrow.errors import DataError
 from windrow.operators.joins.finished import Named
 from windrow.operators.kernels import automaton
-from windrow.operators.kernels.automaton import Conditions, Nodes, Pattern
+from windrow.operators.kernels.automaton import Conditions, Pattern
 from windrow.operators.kernels.key_hash import hashes
 from windrow.operators.operator import Item, Side, Wait
 from windrow.operators.sequences.coded import coded
@@ -33,8 +33,27 @@ from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.names import PROGRESS
 
 OLD, GROUP = "@old", "@group"
-PREV, PLACE, BASE, BEGAN = "@prev", "@place", "@base", "@start"
-KNOWN = {PREV: pl.Int64, PLACE: pl.Int64, BASE: pl.Int64, BEGAN: pl.Int64, UNTIL: pl.Int64, DUE: pl.Int64}
+FIELDS = {
+    automaton.GROUP: GROUP,
+    automaton.TIMES: PROGRESS,
+    automaton.STEP: STEP,
+    automaton.OLD: OLD,
+    automaton.PREV: "@prev",
+    automaton.PLACE: "@place",
+    automaton.BASE: "@base",
+    automaton.START: "@start",
+    automaton.UNTIL: UNTIL,
+    automaton.DUE: DUE,
+    automaton.MATCHED: MATCHED,
+}
+KNOWN = (  # what the automaton says of a row
+    automaton.PREV,
+    automaton.PLACE,
+    automaton.BASE,
+    automaton.START,
+    automaton.UNTIL,
+    automaton.DUE,
+)
 Hashes = NDArray[np.uint64]
 
 
@@ -146,7 +165,7 @@ class Matcher:
         if frame is None:
             return []
         nodes = self._nodes(frame)
-        was = nodes.matched.copy()
+        was = nodes[automaton.MATCHED].copy()
         numbers, places, needed = automaton.run(self.pattern, self._conditions(frame), nodes, promised)
         results = self.measured.of(frame, numbers, places)
         kept = self._kept(frame, nodes, needed)
@@ -154,15 +173,16 @@ class Matcher:
             kept = pl.concat([kept, others]).sort(HASH, maintain_order=True)
         self.open.put(np.unique(touched), kept, self.inputs.low)  # of other keys less can be promised
         self._check_keys()
-        gone = ~needed & ~nodes.matched
+        now = nodes[automaton.MATCHED]
+        gone = ~needed & (now == 0)
         items: list[Item] = [results] if results is not None else []
-        return [*items, *self._counted(int((nodes.matched & ~was).sum()), int(gone.sum()))]
+        return [*items, *self._counted(int((now - was).sum()), int(gone.sum()))]
 
     def _in_order(self, old: Batch | None, rows: Batch | None) -> Batch | None:
         """Rows by key and time; those of open sequences come first, in the order that they have."""
         parts = [] if old is None or not old.height else [old.with_columns(pl.lit(True).alias(OLD))]
         if rows is not None and rows.height:
-            unknown = [pl.lit(-1, dtype).alias(name) for name, dtype in KNOWN.items()]
+            unknown = [pl.lit(-1, pl.Int64).alias(FIELDS[field]) for field in KNOWN]
             new = self._sorted(rows).with_columns(*unknown, *(pl.lit(False).alias(name) for name in (MATCHED, OLD)))
             parts.append(new.select(parts[0].columns) if parts else new)
         if not parts:
@@ -196,22 +216,11 @@ class Matcher:
                 places[mine] = mine[inner]
         return rows[places]
 
-    def _nodes(self, frame: Batch) -> Nodes:
-        known = [np.array(frame[name].to_numpy()) for name in KNOWN]
-        prev, place, base, began, until, due = known
-        return Nodes(
-            frame[GROUP].to_numpy().astype(np.int64),
-            np.array(frame[PROGRESS].to_numpy()),
-            np.array(frame[STEP].to_numpy()),
-            np.array(frame[OLD].to_numpy()),
-            prev,
-            place,
-            base,
-            began,
-            until,
-            due,
-            np.array(frame[MATCHED].to_numpy()),
-        )
+    def _nodes(self, frame: Batch) -> NDArray[np.int64]:
+        found = np.empty((automaton.FIELDS, frame.height), np.int64)
+        for field, column in FIELDS.items():
+            found[field] = frame[column].to_numpy()
+        return found
 
     def _conditions(self, frame: Batch) -> Conditions:
         both = [coded(frame[each.column]) for each in self.compares]
@@ -224,11 +233,10 @@ class Matcher:
             np.array([nulls for _, nulls in both], np.bool_) if both else empty.astype(np.bool_),
         )
 
-    def _kept(self, frame: Batch, nodes: Nodes, needed: NDArray[np.bool_]) -> Batch:
+    def _kept(self, frame: Batch, nodes: NDArray[np.int64], needed: NDArray[np.bool_]) -> Batch:
         """The rows of open sequences, with what is known of them."""
-        values = (nodes.prev, nodes.place, nodes.base, nodes.start, nodes.until, nodes.due)
-        known = [pl.Series(name, value) for name, value in zip(KNOWN, values, strict=True)]
-        found = frame.drop(OLD, GROUP).with_columns(*known, pl.Series(MATCHED, nodes.matched))
+        known = [pl.Series(FIELDS[field], nodes[field]) for field in KNOWN]
+        found = frame.drop(OLD, GROUP).with_columns(*known, pl.Series(MATCHED, nodes[automaton.MATCHED] > 0))
         return found.filter(pl.Series(needed)).sort(HASH, maintain_order=True)
 
     def _check_keys(self) -> None:
@@ -248,8 +256,8 @@ class Matcher:
     def _news(self) -> list[Punctuation]:
         """A result that is still to come ends with a row to come; one that waits has begun within its distance."""
         value = self.inputs.low
-        if self.pattern.waits and value not in (START, END):
-            value -= self.pattern.within
+        if self.pattern.rules.waits and value not in (START, END):
+            value -= self.pattern.rules.within
         return self.inputs.news(value, self.last)
 
     def on_flush(self) -> list[Item]:
