@@ -6,31 +6,28 @@ the register of A says that the next A is later; here a promise of the right sid
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from windrow.errors import DataError
 from windrow.operators.joins.condition import Condition
-from windrow.operators.joins.finished import Finished, Named
-from windrow.operators.kernels.key_hash import hashes
+from windrow.operators.joins.finished import Named
 from windrow.operators.kernels.nearest import Spots
-from windrow.operators.kernels.probe import Hashes
 from windrow.operators.operator import Item, Side, Wait
+from windrow.operators.sequences.beside import Partners, Types, beside
 from windrow.operators.sequences.candidates import Found, Looking
 from windrow.operators.state.as_of_side import AsOfSide
+from windrow.operators.state.inputs import Inputs, part_of
 from windrow.operators.state.join_side import JoinSide, Run, hashed
 from windrow.operators.state.late import on_time_of_side
 from windrow.operators.state.waiting import Waiting
-from windrow.progress import END, START, Punctuation, ended
+from windrow.progress import END, START, Punctuation
 from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.names import PROGRESS
 from windrow.windows.tuples import Bools, Ints
-
-Types = Mapping[str, pl.DataType]
-NAMES = ("left", "right")
 
 
 @dataclass(frozen=True)
@@ -51,15 +48,6 @@ class Nearness:
 
 
 BACKWARD = Nearness()
-
-
-@dataclass
-class _Input:
-    """What one side has promised."""
-
-    promised: int = START
-    reached: int | None = None  # of a side that has ended: how far it came
-    finished: Finished = field(default_factory=Finished)
 
 
 class AsOfJoin:
@@ -105,7 +93,7 @@ class AsOfJoin:
         self.most_keys = most_keys
         self.late = late
         self.forever = forever
-        self.inputs = _Input(finished=Finished(named[0])), _Input(finished=Finished(named[1]))
+        self.inputs = Inputs(named)
         self.waiting = Waiting()  # left rows that the right side has not promised beyond
         self.open = JoinSide(keys)  # left rows that it has, which may still find a nearer partner
         # With a condition the latest row of a key is not enough: an earlier one can be the latest for which it is true.
@@ -114,20 +102,18 @@ class AsOfJoin:
         self.looking_back = Looking(True, nearness.exact, nearness.tolerance, test)
         self.looking_ahead = Looking(False, nearness.exact, nearness.tolerance, test)
         self.last_alike = Looking(True, True, None, test)
-        self.given = START
-        self._saved = self._progress()
 
     # -- rows --------------------------------------------------------------------------------------------------
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         own = self.inputs[port]
-        rows, late = on_time_of_side(batch, own.finished.promised(batch, own.promised), self.late[port])
+        rows, late = on_time_of_side(batch, own.about(batch), self.late[port])
         if not rows.height:
             return late
         return [*(self._from_left(rows) if port == 0 else self._from_right(rows)), *late]
 
     def _from_left(self, rows: Batch) -> list[Item]:
         right = self.inputs[1]
-        promised = right.finished.promised(rows, right.promised)
+        promised = right.about(rows)
         if self.keys:
             there = rows.select(pl.all_horizontal(pl.col(self.keys).is_not_null())).to_series()
             if not there.all():  # a NULL key equals nothing: there is nothing to wait for
@@ -151,7 +137,7 @@ class AsOfJoin:
     def _from_right(self, rows: Batch) -> list[Item]:
         left = self.inputs[0]
         useful = rows[PROGRESS] >= self.right.limit
-        promised = left.finished.promised(rows, left.promised)
+        promised = left.about(rows)
         if isinstance(promised, pl.Series) and self.near.back:
             useful &= promised < self.forever
         if not useful.all():
@@ -174,7 +160,7 @@ class AsOfJoin:
     # -- pairs -------------------------------------------------------------------------------------------------
     def _settled(self, rows: Batch) -> list[Item]:
         """Left rows that the right side has just promised beyond: pairs, or rows that go on waiting."""
-        found, done = self._looked(rows, self._hashes(rows))
+        found, done = self._looked(rows)
         if done is None or done.all():
             return self._out(rows, found)
         rest = hashed(rows.filter(pl.Series(~done)), self.keys)
@@ -182,33 +168,28 @@ class AsOfJoin:
         at = np.flatnonzero(done)
         return self._out(rows[at], _of(found, at)) if len(at) else []
 
-    def _hashes(self, rows: Batch) -> Hashes:
-        if not self.keys:
-            return np.zeros(rows.height, np.uint32)
-        return (hashes(rows, self.keys) >> np.uint64(32)).astype(np.uint32)
-
-    def _looked(self, rows: Batch, given: Hashes) -> tuple[Found, Bools | None]:
+    def _looked(self, rows: Batch) -> tuple[Found, Bools | None]:
         """The nearest rows so far, and for which rows that is final (None: for all)."""
         if not self.near.ahead:
-            return self.looking_back.nearest(self.right, rows, given), None
-        promised = np.asarray(self.inputs[1].finished.promised(rows, self.inputs[1].promised))
+            return self.looking_back.nearest(self.right, rows), None
+        promised = np.asarray(self.inputs[1].about(rows))
         times, below = rows[PROGRESS].to_numpy(), int(promised.max())
-        ahead = self.looking_ahead.nearest(self.right, rows, given, below)
+        ahead = self.looking_ahead.nearest(self.right, rows, below)
         ahead.run[ahead.time >= promised] = -1  # of this key less is promised than of others
         if self.near.strategy == "forward":
             return ahead, ahead.there | self._too_far(times, promised)
-        back = self.looking_back.nearest(self.right, rows, given)
+        back = self.looking_back.nearest(self.right, rows)
         # What is beyond the promise is farther away than it; at the same distance the later row would win.
         sure = back.there & (times - back.time < promised - times)
         done = ahead.there | sure | self._too_far(times, promised)
-        return self._nearer(rows, given, times, back, ahead), done
+        return self._nearer(rows, times, back, ahead), done
 
-    def _nearer(self, rows: Batch, given: Hashes, times: Ints, back: Found, ahead: Found) -> Found:
+    def _nearer(self, rows: Batch, times: Ints, back: Found, ahead: Found) -> Found:
         """Of both the nearer one, the later if they are equally near; of rows with its time the last one."""
         chosen = np.flatnonzero(ahead.there & (~back.there | (ahead.time - times <= times - back.time)))
         if len(chosen):
             at = rows[chosen].with_columns(pl.Series(PROGRESS, ahead.time[chosen]))
-            last = self.last_alike.nearest(self.right, at, given[chosen])
+            last = self.last_alike.nearest(self.right, at)
             back.run[chosen], back.place[chosen], back.time[chosen] = last.run, last.place, last.time
         return back
 
@@ -221,7 +202,7 @@ class AsOfJoin:
 
     def _test(self, rows: Batch, mine: Spots, run: Run, places: Spots) -> Bools:
         assert self.condition is not None
-        return self.condition.holds(self._pairs(rows[mine], [(run.frame, places, None)]))[0]
+        return self.condition.holds(beside(rows[mine], [Partners(run.frame, places)], self.types))[0]
 
     def _out(self, rows: Batch, found: Found) -> list[Item]:
         """Results: pairs, and rows without a partner where they are wanted."""
@@ -231,42 +212,17 @@ class AsOfJoin:
         if not self.outer and joined < rows.height:
             at = np.flatnonzero(there)
             rows, found, there = rows[at], _of(found, at), there[at]
-        parts: list[tuple[Batch, Spots, Spots | None]] = []
+        partners: list[Partners] = []
         for number in self.right.runs:
             here = found.run == number
             whole = bool(here.all())
             mine = None if whole else np.flatnonzero(here)
             places = found.place if mine is None else found.place[mine]
             if len(places):
-                parts.append((self.right.runs[number].frame, places, mine))
+                partners.append(Partners(self.right.runs[number].frame, places, mine))
                 joined += len(self.right.match(number, places))
-        items: list[Item] = [self._pairs(rows, parts)] if rows.height else []
+        items: list[Item] = [beside(rows, partners, self.types)] if rows.height else []
         return items + _counted(joined, freed)
-
-    def _pairs(self, rows: Batch, parts: Sequence[tuple[Batch, Spots, Spots | None]]) -> Batch:
-        """Left rows beside right ones: rows of some frames at some places, each for some (None: all) left rows."""
-        columns = [rows[name] for name in self.types[0]]
-        if len(parts) == 1 and parts[0][2] is None:
-            frame, places, _ = parts[0]
-            at = pl.Series(places)
-            columns += [frame[name].gather(at) for name in self.types[1]]
-        else:
-            columns += self._scattered(rows.height, parts)
-        return pl.DataFrame([*columns, rows[PROGRESS]])
-
-    def _scattered(self, height: int, parts: Sequence[tuple[Batch, Spots, Spots | None]]) -> list[pl.Series]:
-        """The right columns, with NULL for left rows that no part has."""
-        if not parts:
-            return [pl.Series(name, [None], dtype).new_from_index(0, height) for name, dtype in self.types[1].items()]
-        order = np.full(height, -1)
-        frames, start = [], 0
-        for frame, places, mine in parts:
-            frames.append(frame.select(list(self.types[1]))[places])
-            order[slice(None) if mine is None else mine] = np.arange(start, start + len(places))
-            start += len(places)
-        at = pl.Series(order, dtype=pl.Int64)
-        found = pl.concat(frames)
-        return [found[name].gather(at.replace(-1, None)) for name in self.types[1]]
 
     # -- promises ----------------------------------------------------------------------------------------------
     @property
@@ -284,8 +240,7 @@ class AsOfJoin:
             return []
         if promise.group is not None:
             return self._about_key(port, promise)
-        own.promised, own.reached = promise.value, promise.reached
-        own.finished.forget(promise.value)
+        own.take(promise)
         items: list[Item] = []
         if port == 1:
             items += self._look_again()
@@ -307,7 +262,7 @@ class AsOfJoin:
     def _close(self, number: int, run: Run, at: Spots) -> list[Item]:
         whole = len(at) == run.frame.height
         rows = run.frame if whole else run.frame[at]
-        found, done = self._looked(rows, run.hashes[at])
+        found, done = self._looked(rows)
         assert done is not None
         if not done.any():
             return []
@@ -338,13 +293,15 @@ class AsOfJoin:
 
     def _free(self) -> None:
         """Right rows that no left row can be paired with."""
-        left = self._least_left()
-        self.right.settle(left)
-        far = self.near.tolerance
-        if not self.near.back:
-            self.right.forget(left)
-        elif left == END or far is not None:
-            self.right.forget(left if left in (START, END) else left - (far or 0))
+        self.right.settle(self._least_left())
+        self.right.forget(self._least_right())
+
+    def _least_right(self) -> int:
+        """The least time of a right row that is near enough to a left row that may still be paired with it."""
+        left, far = self._least_left(), self.near.tolerance
+        if left in (START, END) or not self.near.back:
+            return left
+        return START if far is None else left - far
 
     def _least_left(self) -> int:
         """The least time of a left row that may still look back, or at what is there."""
@@ -362,12 +319,7 @@ class AsOfJoin:
         value = min(left.promised, self._below(right.promised))
         if (first := self.open.first()) is not None:
             value = min(value, first)
-        if left.promised == END and value != END:  # what is beyond the last left row is promised with the end
-            value = min(value, START if left.reached is None else left.reached)
-        if value == START or value <= self.given:
-            return []
-        before, self.given = self.given, value
-        return [Punctuation(value)] if value != END else ended(before, left.reached)
+        return self.inputs.news(value, 0)
 
     def on_flush(self) -> list[Item]:
         return []
@@ -391,51 +343,25 @@ class AsOfJoin:
         return found
 
     # -- state -------------------------------------------------------------------------------------------------
-    def _progress(self) -> list[tuple[str, int, int | None]]:
-        both = [(name, own.promised, own.reached) for name, own in zip(NAMES, self.inputs, strict=True)]
-        return [*both, ("pairs", self.given, None), ("settled", self.right.settled, self.right.limit)]
-
-    def _frame(self) -> Batch:
-        schema = {"of": pl.String, "promised": pl.Int64, "reached": pl.Int64}
-        return pl.DataFrame(self._progress(), schema=schema, orient="row")
-
     def _stores(self) -> Iterator[tuple[str, Waiting | JoinSide]]:
         yield from (("waiting", self.waiting), ("open", self.open), ("right", self.right))
 
     def snapshot(self) -> State:
         rows = {f"{name}/{k}": v for name, store in self._stores() for k, v in store.snapshot().items()}
-        keys = {f"finished/{name}": f for name, own in self._sides() if (f := own.finished.snapshot()) is not None}
-        return {"promises": self._frame(), **rows, **keys}
-
-    def _sides(self) -> Iterator[tuple[str, _Input]]:
-        yield from zip(NAMES, self.inputs, strict=True)
+        return {**self.inputs.snapshot(), **rows}
 
     def changes(self) -> Changes:
         found: Changes = {f"{name}/{k}": v for name, store in self._stores() for k, v in store.changes().items()}
-        found |= {f"finished/{n}": own.finished.snapshot() for n, own in self._sides() if own.finished.changed()}
-        if (now := self._progress()) != self._saved:
-            found["promises"], self._saved = self._frame(), now
-        return found
+        return found | self.inputs.changes()
 
     def restore(self, state: State) -> None:
-        saved = state["promises"].rows() if "promises" in state else []
-        rows = {of: (promised, reached) for of, promised, reached in saved}
-        for name, own in self._sides():
-            own.promised, own.reached = rows.get(name, (START, None))
-            own.finished.restore(state.get(f"finished/{name}"))
-        self.given = rows.get("pairs", (START, None))[0]
-        settled, limit = rows.get("settled", (START, START))
-        self.waiting.restore(_part(state, "waiting"), self._below(self.inputs[1].promised))
-        self.open.restore(_part(state, "open"), START)
-        self.right.restore(_part(state, "right"), START if limit is None else limit, settled)
-        self._saved = self._progress()
+        self.inputs.restore(state)
+        self.waiting.restore(part_of(state, "waiting"), self._below(self.inputs[1].promised))
+        self.open.restore(part_of(state, "open"), START)
+        self.right.restore(part_of(state, "right"), self._least_right(), self._least_left())
 
     def state_bytes(self) -> int:
         return sum(store.state_bytes() for _, store in self._stores())
-
-
-def _part(state: State, name: str) -> State:
-    return {k.removeprefix(f"{name}/"): v for k, v in state.items() if k.startswith(f"{name}/")}
 
 
 def _of(found: Found, at: Spots) -> Found:

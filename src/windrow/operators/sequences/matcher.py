@@ -8,26 +8,27 @@ time, they run through the automaton (``kernels/automaton``), whatever order and
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from windrow.errors import DataError
-from windrow.operators.joins.finished import Finished, Named
+from windrow.operators.joins.finished import Named
 from windrow.operators.kernels import automaton
 from windrow.operators.kernels.automaton import Conditions, Nodes, Pattern
 from windrow.operators.kernels.key_hash import hashes
 from windrow.operators.operator import Item, Side, Wait
 from windrow.operators.sequences.coded import coded
 from windrow.operators.sequences.measured import STEP, Measured
+from windrow.operators.state.inputs import Inputs, part_of
 from windrow.operators.state.keyed import matched, numbered
 from windrow.operators.state.keyed_runs import DUE, HASH, MATCHED, UNTIL, KeyedRuns
 from windrow.operators.state.late import on_time_of_side
 from windrow.operators.state.tied import tied_order
 from windrow.operators.state.waiting import Waiting
-from windrow.progress import END, START, Punctuation, ended
+from windrow.progress import END, START, Punctuation
 from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.names import PROGRESS
 
@@ -45,15 +46,6 @@ class Compare:
     comparison: str
     right: int
     column: str
-
-
-@dataclass
-class _Input:
-    """What the stream of one step has promised."""
-
-    promised: int = START
-    reached: int | None = None
-    finished: Finished = field(default_factory=Finished)
 
 
 class Matcher:
@@ -87,18 +79,16 @@ class Matcher:
         self.most_keys = most_keys
         number = len(self.ties)
         self.late = list(late) or ["drop"] * number
-        self.inputs = [_Input(finished=Finished(name)) for name in (list(named) or [None] * number)]
+        self.inputs = Inputs(list(named) or [None] * number)
         self.last = last
         self.waiting = Waiting()  # rows that are not final
         self.open = KeyedRuns()  # rows of sequences that are not over
-        self.given = START
-        self._saved = self._progress()
 
     # -- rows --------------------------------------------------------------------------------------------------
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         own = self.inputs[port]
         shown = self.measured.shown(batch, port) if self.late[port] == "side" else batch
-        rows, items = on_time_of_side(shown, own.finished.promised(batch, own.promised), self.late[port])
+        rows, items = on_time_of_side(shown, own.about(batch), self.late[port])
         rows = rows.select(batch.columns)
         if self.keys and rows.height:
             there = rows.select(pl.all_horizontal(pl.col(self.keys).is_not_null())).to_series()
@@ -120,23 +110,18 @@ class Matcher:
             return []
         if promise.group is not None:
             return self._about_key(port, promise)
-        before = self._promised()
-        own.promised, own.reached = promise.value, promise.reached
-        own.finished.forget(promise.value)
-        items = self._advance(self._promised()) if self._promised() > before else []
+        before = self.inputs.low
+        own.take(promise)
+        items = self._advance(self.inputs.low) if self.inputs.low > before else []
         return [*items, *self._news()]
-
-    def _promised(self) -> int:
-        """What all streams have promised."""
-        return min(own.promised for own in self.inputs)
 
     def _about_key(self, port: int, promise: Punctuation) -> list[Item]:
         """A promise about one key: its rows are final up to what all streams have promised of it."""
         key = self.inputs[port].finished.give(promise)
         if key is None:
             return []
-        promised = min(int(np.max(np.asarray(own.finished.promised(key, own.promised)))) for own in self.inputs)
-        if promised <= self._promised():
+        promised = min(int(np.max(np.asarray(own.about(key)))) for own in self.inputs)
+        if promised <= self.inputs.low:
             return []
         rows = self.waiting.take_key(key, promised)
         return self._run(rows, self._hashes(key), promised, key)
@@ -167,7 +152,7 @@ class Matcher:
         kept = self._kept(frame, nodes, needed)
         if others is not None and others.height:
             kept = pl.concat([kept, others]).sort(HASH, maintain_order=True)
-        self.open.put(np.unique(touched), kept, self._promised())  # of other keys less can be promised
+        self.open.put(np.unique(touched), kept, self.inputs.low)  # of other keys less can be promised
         self._check_keys()
         gone = ~needed & ~nodes.matched
         items: list[Item] = [results] if results is not None else []
@@ -262,16 +247,10 @@ class Matcher:
 
     def _news(self) -> list[Punctuation]:
         """A result that is still to come ends with a row to come; one that waits has begun within its distance."""
-        promised, last = self._promised(), self.inputs[self.last]
-        value = promised
+        value = self.inputs.low
         if self.pattern.waits and value not in (START, END):
             value -= self.pattern.within
-        if last.promised == END and value != END:  # what is beyond the last row is promised with the end
-            value = min(value, START if last.reached is None else last.reached)
-        if value == START or value <= self.given:
-            return []
-        before, self.given = self.given, value
-        return [Punctuation(value)] if value != END else ended(before, last.reached)
+        return self.inputs.news(value, self.last)
 
     def on_flush(self) -> list[Item]:
         return []
@@ -287,49 +266,21 @@ class Matcher:
         return [Wait(slowest, min(needed, END), since, "rows", held, self.state_bytes())]
 
     # -- state -------------------------------------------------------------------------------------------------
-    def _progress(self) -> list[tuple[str, int, int | None]]:
-        each = [(str(port), own.promised, own.reached) for port, own in enumerate(self.inputs)]
-        return [*each, ("results", self.given, None)]
-
-    def _frame(self) -> Batch:
-        schema = {"of": pl.String, "promised": pl.Int64, "reached": pl.Int64}
-        return pl.DataFrame(self._progress(), schema=schema, orient="row")
-
     def _stores(self) -> Iterator[tuple[str, Waiting | KeyedRuns]]:
         yield from (("waiting", self.waiting), ("open", self.open))
 
     def snapshot(self) -> State:
         rows = {f"{name}/{k}": v for name, store in self._stores() for k, v in store.snapshot().items()}
-        keys = {
-            f"finished/{port}": found
-            for port, own in enumerate(self.inputs)
-            if (found := own.finished.snapshot()) is not None
-        }
-        return {"promises": self._frame(), **rows, **keys}
+        return {**self.inputs.snapshot(), **rows}
 
     def changes(self) -> Changes:
         found: Changes = {f"{name}/{k}": v for name, store in self._stores() for k, v in store.changes().items()}
-        for port, own in enumerate(self.inputs):
-            found |= {f"finished/{port}": own.finished.snapshot()} if own.finished.changed() else {}
-        if (now := self._progress()) != self._saved:
-            found["promises"], self._saved = self._frame(), now
-        return found
+        return found | self.inputs.changes()
 
     def restore(self, state: State) -> None:
-        saved = state["promises"].rows() if "promises" in state else []
-        rows = {of: (promised, reached) for of, promised, reached in saved}
-        for port, own in enumerate(self.inputs):
-            own.promised, own.reached = rows.get(str(port), (START, None))
-            own.finished.restore(state.get(f"finished/{port}"))
-        self.given = rows.get("results", (START, None))[0]
-        parts = {name: _part(state, name) for name in ("waiting", "open")}
-        self.waiting.restore(parts["waiting"], self._promised())
-        self.open.restore(parts["open"])
-        self._saved = self._progress()
+        self.inputs.restore(state)
+        self.waiting.restore(part_of(state, "waiting"), self.inputs.low)
+        self.open.restore(part_of(state, "open"))
 
     def state_bytes(self) -> int:
         return sum(store.state_bytes() for _, store in self._stores())
-
-
-def _part(state: State, name: str) -> State:
-    return {k.removeprefix(f"{name}/"): v for k, v in state.items() if k.startswith(f"{name}/")}
