@@ -60,7 +60,7 @@ class Restarted:
         self.run.counts, self.run.promised = counts, promised
 
 
-@pytest.mark.parametrize("seed", range(int(40 * max(1, EXAMPLES))))
+@pytest.mark.parametrize("seed", range(int(24 * max(1, EXAMPLES))))
 def test_sequences_come_out_as_soon_as_they_are_certain_and_promises_are_true(seed):
     """A result is certain when all streams have promised beyond its last row; if more can come, beyond its time."""
     rng = random.Random(seed)
