@@ -59,14 +59,14 @@ def answers(left, right, **options):
     return {"oracle": oracle(asked), "engine": asked.collect()}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("exact", [True, False])
 def test_polars(strategy, exact, seed):
     """All of it, ties included: rows are sorted by time and then by all columns."""
     left, right = given(seed)
     sorted_right = right.sort("t", *RIGHT).with_columns(u="t")
-    for tolerance in (0, 1, 7, 10_000):
+    for tolerance in (0, 7, 10_000):
         found = left.sort("t").join_asof(
             sorted_right,
             on="t",
@@ -84,7 +84,7 @@ def test_polars(strategy, exact, seed):
                 compare(answer, expected, f"{who}, {options}")
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("strategy", "exact"), OPERATORS)
 def test_duckdb(strategy, exact, seed):
     """Which of several rows with equal times DuckDB takes is not defined (its issue 25536: "expected behavior"), so the

@@ -1,6 +1,6 @@
 """Accounting: every row that was read is in a result, was late, or is bad. Nothing is lost, nothing counts twice.
 
-Of a join: it found a partner, left without one, or waits.
+Of a join or a sequence: it found a partner, left without one, or waits.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from windrow.api.stream import Stream
-from windrow.logical.nodes import AsOf, Join, Node, Project, Scan, Union, WindowAggregate
+from windrow.logical.nodes import AsOf, Join, Node, Project, Scan, Sequence, Union, WindowAggregate
 from windrow.spec.names import VERSION
 from windrow.testing.mismatch import Mismatch
 from windrow.windows import Sliding
@@ -93,12 +93,12 @@ def accounted_join(
         )
 
 
-def countable_join(query: Stream) -> Join | AsOf | None:
-    """The join or as-of join of a query if all rows of its sources come to it, and to no other one."""
+def countable_join(query: Stream) -> Join | AsOf | Sequence | None:
+    """The join, as-of join or sequence of a query if all rows of its sources come to it, and to no other one."""
     node = query.node
     while isinstance(node, Project):
         node = node.input
-    if not isinstance(node, (Join, AsOf)):
+    if not isinstance(node, (Join, AsOf, Sequence)):
         return None
     sides = [_sources(each) for each in node.inputs]
     names = [scan.name for side in sides for scan in side]

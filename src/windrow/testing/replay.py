@@ -13,7 +13,6 @@ from windrow.api.stream import Stream
 from windrow.hosts.local import LocalRun
 from windrow.logical.node import Time
 from windrow.logical.nodes import (
-    AsOf,
     Filter,
     Join,
     Node,
@@ -79,9 +78,9 @@ def _scanned_once(query: Stream) -> bool:
     return len(names) == len(set(names))
 
 
-def _bad_pairs(query: Stream, join: Join | AsOf) -> int:
+def _bad_pairs(query: Stream, join: Node) -> int:
     """How many pairs its condition fails for."""
-    if isinstance(join, AsOf) or join.test is None:
+    if not isinstance(join, Join) or join.test is None:
         return 0
     return sum(n for reason, n in bad_rows(query).items() if reason.startswith(f"{join.test.name} failed: "))
 
