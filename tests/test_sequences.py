@@ -8,7 +8,7 @@ import pytest
 import windrow as wr
 from conftest import EXAMPLES
 from random_sequences import drawn_sequence
-from test_asof import on_simulated_spark
+from test_as_of_joins import on_simulated_spark
 from windrow.errors import DataError, LateError
 from windrow.operators.sequences.matcher import Matcher
 from windrow.testing import compare, oracle, replay

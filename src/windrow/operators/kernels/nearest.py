@@ -87,3 +87,74 @@ def _firsts(
             else:
                 high = middle
         found[row] = low
+
+
+OTHER = -2  # a place whose row has the hash that is wanted, and another key
+
+
+def spots_of_integers(
+    index: Index, run: tuple[Hashes, Ints], run_keys: Ints, keys: Ints, times: Ints, back: bool, equal: bool
+) -> tuple[Spots, int]:
+    """The same for rows whose key is one integer, with the keys compared, in one pass; and how many are OTHER.
+
+    >>> from windrow.operators.kernels.key_hash import hashes
+    >>> import polars as pl
+    >>> keys = np.array([5, 5])
+    >>> run = (hashes(pl.DataFrame({"k": keys}), ["k"]) >> np.uint64(32)).astype(np.uint32), np.array([10, 20])
+    >>> spots_of_integers(indexed(run[0]), run, keys, np.array([5, 6]), np.array([15, 15]), True, True)
+    (array([ 0, -1]), 0)
+    """
+    found = np.empty(len(keys), np.int64)
+    others = _of_integers(index.starts, index.shift, *run, run_keys, keys, times, back, back == equal, found)
+    return found, int(others)
+
+
+@compiled_when_called
+def _of_integers(
+    starts: Spots,
+    shift: int,
+    run_hashes: Hashes,
+    run_times: Ints,
+    run_keys: Ints,
+    keys: Ints,
+    times: Ints,
+    back: bool,
+    after: bool,
+    found: Spots,
+) -> Any:
+    others, cursors = 0, starts.copy()
+    for row in range(len(keys)):
+        x = np.uint64(keys[row])
+        for _ in range(2):  # as ``key_hash`` mixes a column, and then all of them
+            x += np.uint64(0x9E3779B97F4A7C15)
+            x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            x ^= x >> np.uint64(31)
+        wanted, time = np.uint32(x >> np.uint64(32)), times[row]
+        bucket = np.int64(wanted >> np.uint32(shift))
+        low, high = starts[bucket], starts[bucket + 1]
+        near = cursors[bucket]  # rows of a key mostly come in order: the place is the same as before, or the next
+        for middle in range(near, min(near + 2, high)):
+            hash, at = run_hashes[middle], run_times[middle]
+            if hash < wanted or (hash == wanted and (at < time or (after and at == time))):
+                low = middle + 1
+            else:
+                high = middle
+                break
+        while low < high:
+            middle = (low + high) >> 1
+            hash, at = run_hashes[middle], run_times[middle]
+            if hash < wanted or (hash == wanted and (at < time or (after and at == time))):
+                low = middle + 1
+            else:
+                high = middle
+        cursors[bucket] = max(low - 1, starts[bucket])
+        place = low - 1 if back else low
+        if place < 0 or place >= len(run_hashes) or run_hashes[place] != wanted:
+            found[row] = -1
+        elif run_keys[place] != keys[row]:
+            found[row] = OTHER
+            others += 1
+        else:
+            found[row] = place
+    return others

@@ -12,7 +12,7 @@ from windrow.progress import Punctuation
 from windrow.spec.ahead import Ahead
 from windrow.spec.batches import Batch
 from windrow.spec.names import FUTURE, MARK, PROGRESS, REASON
-from windrow.spec.time import iso_timestamp, out_of_range, parsed, physical, within
+from windrow.spec.time import iso_timestamp, out_of_range, parsed, physical, reach, within
 
 NULL = "the {} is NULL"
 NULL_PROGRESS = NULL.format("progress value")
@@ -37,6 +37,14 @@ def marker_value(marker: str, kind: pl.DataType, dtype: pl.DataType) -> pl.Expr:
     if not _alike(kind, dtype):
         return pl.when(column.is_null()).then(pl.lit(0, pl.Int64))  # no marker is NULL: this is a column of NULLs
     return physical(column.cast(dtype, strict=False), dtype)
+
+
+def _all_good(values: pl.Series, dtype: pl.DataType) -> bool:
+    """Whether all progress values can be worked with; most batches are like that, and it is seen at once."""
+    if values.null_count() or not len(values):
+        return False
+    most = reach(dtype)[0]
+    return bool(-most < int(values.min()) and int(values.max()) < most)  # type: ignore[arg-type]
 
 
 def _alike(kind: pl.DataType, dtype: pl.DataType) -> bool:
@@ -89,8 +97,10 @@ class Admit(Stateless):
             markers = batch.filter(pl.col(self.marker).is_not_null())
             promises = self._marked(markers) if markers.height else []
             batch = batch.filter(pl.col(self.marker).is_null()).drop(self.marker)
-        read = batch.with_columns(self._parsed().alias(self.progress))
+        read = batch if self.parse is None else batch.with_columns(self._parsed().alias(self.progress))
         read = read.with_columns(physical(pl.col(self.progress), self.dtype).alias(PROGRESS))
+        if self.ahead is None and not self.needs and _all_good(read[PROGRESS], self.dtype):
+            return [read, *promises]
         good = read.select(within(pl.col(PROGRESS), self.dtype)).to_series()
         missing = ~good.fill_null(False)
         if self.ahead is not None:

@@ -15,9 +15,7 @@ import polars as pl
 from windrow.errors import DataError
 from windrow.operators.joins.condition import Condition
 from windrow.operators.joins.finished import Named
-from windrow.operators.kernels.key_hash import hashes
 from windrow.operators.kernels.nearest import Spots
-from windrow.operators.kernels.probe import Hashes
 from windrow.operators.operator import Item, Side, Wait
 from windrow.operators.sequences.beside import Partners, Types, beside
 from windrow.operators.sequences.candidates import Found, Looking
@@ -162,7 +160,7 @@ class AsOfJoin:
     # -- pairs -------------------------------------------------------------------------------------------------
     def _settled(self, rows: Batch) -> list[Item]:
         """Left rows that the right side has just promised beyond: pairs, or rows that go on waiting."""
-        found, done = self._looked(rows, self._hashes(rows))
+        found, done = self._looked(rows)
         if done is None or done.all():
             return self._out(rows, found)
         rest = hashed(rows.filter(pl.Series(~done)), self.keys)
@@ -170,33 +168,28 @@ class AsOfJoin:
         at = np.flatnonzero(done)
         return self._out(rows[at], _of(found, at)) if len(at) else []
 
-    def _hashes(self, rows: Batch) -> Hashes:
-        if not self.keys:
-            return np.zeros(rows.height, np.uint32)
-        return (hashes(rows, self.keys) >> np.uint64(32)).astype(np.uint32)
-
-    def _looked(self, rows: Batch, given: Hashes) -> tuple[Found, Bools | None]:
+    def _looked(self, rows: Batch) -> tuple[Found, Bools | None]:
         """The nearest rows so far, and for which rows that is final (None: for all)."""
         if not self.near.ahead:
-            return self.looking_back.nearest(self.right, rows, given), None
+            return self.looking_back.nearest(self.right, rows), None
         promised = np.asarray(self.inputs[1].about(rows))
         times, below = rows[PROGRESS].to_numpy(), int(promised.max())
-        ahead = self.looking_ahead.nearest(self.right, rows, given, below)
+        ahead = self.looking_ahead.nearest(self.right, rows, below)
         ahead.run[ahead.time >= promised] = -1  # of this key less is promised than of others
         if self.near.strategy == "forward":
             return ahead, ahead.there | self._too_far(times, promised)
-        back = self.looking_back.nearest(self.right, rows, given)
+        back = self.looking_back.nearest(self.right, rows)
         # What is beyond the promise is farther away than it; at the same distance the later row would win.
         sure = back.there & (times - back.time < promised - times)
         done = ahead.there | sure | self._too_far(times, promised)
-        return self._nearer(rows, given, times, back, ahead), done
+        return self._nearer(rows, times, back, ahead), done
 
-    def _nearer(self, rows: Batch, given: Hashes, times: Ints, back: Found, ahead: Found) -> Found:
+    def _nearer(self, rows: Batch, times: Ints, back: Found, ahead: Found) -> Found:
         """Of both the nearer one, the later if they are equally near; of rows with its time the last one."""
         chosen = np.flatnonzero(ahead.there & (~back.there | (ahead.time - times <= times - back.time)))
         if len(chosen):
             at = rows[chosen].with_columns(pl.Series(PROGRESS, ahead.time[chosen]))
-            last = self.last_alike.nearest(self.right, at, given[chosen])
+            last = self.last_alike.nearest(self.right, at)
             back.run[chosen], back.place[chosen], back.time[chosen] = last.run, last.place, last.time
         return back
 
@@ -269,7 +262,7 @@ class AsOfJoin:
     def _close(self, number: int, run: Run, at: Spots) -> list[Item]:
         whole = len(at) == run.frame.height
         rows = run.frame if whole else run.frame[at]
-        found, done = self._looked(rows, run.hashes[at])
+        found, done = self._looked(rows)
         assert done is not None
         if not done.any():
             return []

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 
-from windrow.operators.kernels.nearest import Spots, same_hash, spots
+from windrow.operators.kernels.nearest import Spots, same_hash, spots, spots_of_integers
 from windrow.operators.kernels.probe import Hashes
 from windrow.operators.state.as_of_side import AsOfSide
-from windrow.operators.state.join_side import Run
+from windrow.operators.state.join_side import Run, hashes_of
 from windrow.operators.state.tied import last_of_two
 from windrow.progress import END
 from windrow.spec.batches import Batch
@@ -39,6 +40,22 @@ class Found:
         return np.asarray(self.run >= 0)
 
 
+class _Left:
+    """Left rows. ``integers``: their keys, if these are integers of one column, without NULL."""
+
+    def __init__(self, rows: Batch, keys: Sequence[str]) -> None:
+        self.rows = rows
+        self.keys = keys
+        self.times: Ints = rows[PROGRESS].to_numpy()
+        self.integers: Ints | None = None
+        if len(keys) == 1 and rows.schema[keys[0]] == pl.Int64 and not rows[keys[0]].null_count():
+            self.integers = rows[keys[0]].to_numpy()
+
+    @cached_property
+    def hashes(self) -> Hashes:
+        return hashes_of(self.rows, self.keys)
+
+
 @dataclass(frozen=True)
 class Looking:
     """``back``: for the latest row up to the time of the left one, else for the earliest from it on, below ``below``.
@@ -52,30 +69,34 @@ class Looking:
     far: int | None = None
     test: Test | None = None
 
-    def nearest(self, side: AsOfSide, rows: Batch, hashes: Hashes, below: int = END) -> Found:
+    def nearest(self, side: AsOfSide, rows: Batch, below: int = END) -> Found:
         """The nearest rows of a side, one for each left row at most."""
-        times = rows[PROGRESS].to_numpy()
+        left = _Left(rows, side.keys)
         best: Found | None = None
         for number, run in side.runs.items():
-            places = self._in_run(side, number, run, rows, hashes, times, below)
+            places = self._in_run(side, number, run, left, below)
             if best is None:
                 best = Found(np.where(places >= 0, number, -1), places, run.times[places])
             else:
                 self._better(best, side, number, places)
         return Found.nothing(rows.height) if best is None else best
 
-    def _in_run(
-        self, side: AsOfSide, number: int, run: Run, rows: Batch, hashes: Hashes, times: Ints, below: int
-    ) -> Spots:
+    def _in_run(self, side: AsOfSide, number: int, run: Run, left: _Left, below: int) -> Spots:
         """The nearest place in a run. Places that are no partners are passed over, one after the other."""
-        both = run.hashes, run.times
-        found = self._near(run, times, spots(side.index(number), both, hashes, times, self.back, self.equal), below)
+        both, index = (run.hashes, run.times), side.index(number)
+        if left.integers is not None and self.test is None and not run.gone.any():
+            keys = side.integers(number)
+            found, others = spots_of_integers(index, both, keys, left.integers, left.times, self.back, self.equal)
+            if not others:
+                return self._near(run, left.times, found, below)
+        found = spots(index, both, left.hashes, left.times, self.back, self.equal)
+        found = self._near(run, left.times, found, below)
         step = -1 if self.back else 1
         at = np.flatnonzero(found >= 0)
         while len(at):
-            refused = at[~self._partners(side, rows, at, run, found[at])]
-            moved = same_hash(run.hashes, hashes[refused], found[refused] + step)
-            found[refused] = self._near(run, times[refused], moved, below)
+            refused = at[~self._partners(side, left.rows, at, run, found[at])]
+            moved = same_hash(run.hashes, left.hashes[refused], found[refused] + step)
+            found[refused] = self._near(run, left.times[refused], moved, below)
             at = refused[found[refused] >= 0]
         return found
 

@@ -19,7 +19,7 @@ from windrow.operators.state.tied import tied_order
 from windrow.progress import START
 from windrow.spec.batches import Batch, State
 from windrow.spec.names import PROGRESS
-from windrow.windows.tuples import Bools
+from windrow.windows.tuples import Bools, Ints
 
 
 class AsOfSide(JoinSide):
@@ -49,6 +49,10 @@ class AsOfSide(JoinSide):
             known = self._indexes[number] = (run, indexed(run.hashes))
         return known[1]
 
+    def integers(self, number: int) -> Ints:
+        """The keys of a run, which are 64-bit integers of one column. Rows with a NULL key are not here."""
+        return self.runs[number].frame[self.keys[0]].to_numpy()
+
     def settle(self, limit: int) -> None:
         """No left row below ``limit`` is still to be paired."""
         if limit <= self.settled:
@@ -57,9 +61,15 @@ class AsOfSide(JoinSide):
         for number, run in list(self.runs.items()) if self.latest else ():
             if run.first < limit and run.last >= self._checked.get(number, START):
                 self._checked[number] = limit
-                gone = self._superseded(run)
-                if 3 * int(gone.sum()) >= run.frame.height:
-                    self._add(number, self._without(run, gone))
+                self._drop_superseded(number, run)
+
+    def _drop_superseded(self, number: int, run: Run) -> None:
+        """If they are a third of a run or more."""
+        if 3 * int(np.count_nonzero(self._followed(run))) < run.frame.height:
+            return
+        gone = self._superseded(run)
+        if 3 * int(np.count_nonzero(gone)) >= run.frame.height:
+            self._add(number, self._without(run, gone))
 
     def forget(self, limit: int) -> None:
         """Rows below ``limit`` leave."""
@@ -88,8 +98,7 @@ class AsOfSide(JoinSide):
     def _superseded(self, run: Run) -> Bools:
         """Which rows have a later one of the same key that no left row to come is before."""
         found = np.zeros(len(run.times), np.bool_)
-        near = (run.hashes[1:] == run.hashes[:-1]) & (run.times[1:] < self.settled)
-        at = np.flatnonzero(near)
+        at = np.flatnonzero(self._followed(run))
         for key in self.keys:
             if len(at):
                 values = run.frame[key]
@@ -97,6 +106,10 @@ class AsOfSide(JoinSide):
                 at = at[same.fill_null(False).to_numpy()]
         found[at] = True
         return found
+
+    def _followed(self, run: Run) -> Bools:
+        """Which rows have a next one with the same hash below what is settled; the last row is left out."""
+        return np.asarray((run.hashes[1:] == run.hashes[:-1]) & (run.times[1:] < self.settled))
 
     def _without(self, run: Run, gone: Bools) -> Run:
         here = run.here(self.limit)

@@ -56,9 +56,14 @@ class Run:
         return int(self.frame.estimated_size()) + 2 * len(self.times)
 
 
+def hashes_of(rows: Batch, keys: Sequence[str]) -> Hashes:
+    """The hashes by which runs are sorted. Without keys all rows have the same."""
+    return (hashes(rows, keys) >> np.uint64(32)).astype(np.uint32) if keys else np.zeros(rows.height, np.uint32)
+
+
 def hashed(rows: Batch, keys: Sequence[str]) -> Batch:
-    """Rows sorted as runs are. Without keys all rows have the same hash."""
-    found = (hashes(rows, keys) >> np.uint64(32)).astype(np.uint32) if keys else np.zeros(rows.height, np.uint32)
+    """Rows sorted as runs are."""
+    found = hashes_of(rows, keys)
     order = sorted_by(found, rows[PROGRESS].to_numpy())
     return rows.with_columns(pl.Series(HASH, found))[order]
 
