@@ -45,7 +45,6 @@ def test_no_time_is_too_far(seed):
     replay(drawn(seed), runs=2, seed=seed)
 
 
-@pytest.mark.xfail(reason="a promise about everyone that is this far is taken for the end of every key", strict=True)
 @pytest.mark.parametrize("strategy", ["forward", "nearest"])
 @pytest.mark.parametrize(("last", "dtype"), [(2**62 - 1, pl.Int64()), (127, pl.Int8()), (2**15 - 1, pl.Int16())])
 def test_the_last_row_of_all_can_be_a_partner(last, dtype, strategy):

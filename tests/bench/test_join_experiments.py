@@ -47,7 +47,7 @@ def test_rows_come_at_most_slack_out_of_order():
 # -- oa-join -----------------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def steps():
-    return oa_join.generate(10, 70)
+    return oa_join.generate(6, 70)
 
 
 @pytest.mark.parametrize("band", [1, 9])
@@ -84,7 +84,7 @@ def test_the_claims_of_oa_join_follow_from_the_figures(changed, same, expected):
 # -- join-skew and join-late -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("experiment", "late"), [(join_skew, ("B", "D")), (join_late, ("C",))])
 def test_both_plans_give_what_the_query_means(experiment, late):
-    feeds = {n: behind(f, 7) if n in late else f for n, f in experiment.feeds(5, 70).items()}
+    feeds = {n: behind(f, 7) if n in late else f for n, f in experiment.feeds(3, 70).items()}
     for plan in PLANS:
         asked = experiment.query(plan, feeds)
         _, found, lost = fed_through(asked, feeds)
@@ -124,7 +124,7 @@ def test_claims_about_skew_follow_from_the_figures(claims, oop, iop, expected):
 # -- join-limit --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("slice_", [3, *join_limit.SLICES])
 def test_the_batch_join_and_ours_give_the_same_pairs(slice_):
-    sides = tuple(side(i, 2000, 20, 60) for i in (0, 1))
+    sides = tuple(side(i, 1000, 20, 60) for i in (0, 1))
     run = join_limit.query(sides).run()
     for name, frame in zip("lr", sides, strict=True):
         run.push(name, frame)

@@ -13,7 +13,7 @@ QUERIES = {"Q8-2": union_skew.QUERY, "Q8-5": agg_skew.QUERY}
 
 @pytest.fixture(scope="module")
 def feeds():
-    rates = {"M1": 6, "M2": 6, "C": 0.2}
+    rates = {"M1": 3, "M2": 3, "C": 0.2}
     made = {name: feed(Link(name, rate, hosts=4, band=BAND), 240, 4) for name, rate in rates.items()}
     return {**made, "M2": behind(made["M2"], 40)}
 

@@ -43,6 +43,8 @@ QUERIES = {
     "Distinct": lambda: stream().distinct(),
     "Ordered": lambda: stream().order_by("t", "y DESC"),
     "Join": lambda: stream("a").join(stream("b"), on="k", within=(0, 5)),
+    "AsOf": lambda: stream("a").join_asof(stream("b"), by="k", max_keys=9),
+    "Sequence": lambda: wr.seq({"a": stream("a"), "b": stream("b")}, on="k", within=5),
     "Lookup": lambda: stream().join(NAMES, on="k", how="left", where="x > 5"),
     "PairAggregate": lambda: (
         stream("a").join(stream("b"), on="k", within=(0, 5)).group_by("t", "t_right", "y").agg(m=wr.max("x"))

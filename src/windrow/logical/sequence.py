@@ -96,6 +96,8 @@ class Sequence(Node):
         return self.members
 
     def rebuild(self, *inputs: Node) -> Self:
+        if len(inputs) != len(self.members):
+            raise ValueError(f"a sequence of {len(self.members)} steps over {len(inputs)} streams")
         return replace(self, members=inputs)
 
     @cached_property

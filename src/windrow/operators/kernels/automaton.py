@@ -55,8 +55,8 @@ class Conditions(NamedTuple):
 # Rows of the array of nodes. They are sorted by group and time, old ones first. Of old ones all is given, and of all of
 # them it is written. ``PREV``: the place of the row before in its sequence, counted from the first row of its group;
 # NONE for none. ``PLACE``: where the sequence that ends with this row stands among the open ones; NONE if it is not
-# open. ``BASE``: the place of the sequence that it was made from. ``START``: when it began. ``UNTIL``: when the last open
-# sequence of the group is over. ``DUE``: when the first one comes out. ``MATCHED``: whether the row is in a result.
+# open. ``BASE``: the place of the sequence that it was made from. ``START``: when it began. ``UNTIL``: when the last
+# open sequence of the group is over. ``DUE``: when the first comes out. ``MATCHED``: whether the row is in a result.
 GROUP, TIMES, STEP, OLD, PREV, PLACE, BASE, START, UNTIL, DUE, MATCHED = range(11)
 FIELDS = 11
 LEVEL, NEGATED, REPEATED = range(3)  # rows of a plan
