@@ -19,9 +19,12 @@ class WithKeys(Stateless):
     """
 
     def __init__(self, keys: Sequence[str]) -> None:
+        self.keys = list(keys)
         self.there = pl.all_horizontal([pl.col(key).is_not_null() for key in keys])
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        if not any(batch[key].null_count() for key in self.keys):
+            return [batch]
         rows = batch.filter(self.there)
         without = batch.height - rows.height
         return [rows, *([Side("freed", without)] if without else [])]

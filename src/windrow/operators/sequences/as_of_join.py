@@ -114,13 +114,12 @@ class AsOfJoin:
     def _from_left(self, rows: Batch) -> list[Item]:
         right = self.inputs[1]
         promised = right.about(rows)
-        if self.keys:
+        if any(rows[key].null_count() for key in self.keys):  # NULL equals nothing: there is nothing to wait for
             there = rows.select(pl.all_horizontal(pl.col(self.keys).is_not_null())).to_series()
-            if not there.all():  # a NULL key equals nothing: there is nothing to wait for
-                alone = rows.filter(~there)
-                rows = rows.filter(there)
-                promised = promised.filter(there) if isinstance(promised, pl.Series) else promised
-                return [*self._out(alone, Found.nothing(alone.height)), *self._sorted_out(rows, promised)]
+            alone = rows.filter(~there)
+            rows = rows.filter(there)
+            promised = promised.filter(there) if isinstance(promised, pl.Series) else promised
+            return [*self._out(alone, Found.nothing(alone.height)), *self._sorted_out(rows, promised)]
         return self._sorted_out(rows, promised)
 
     def _sorted_out(self, rows: Batch, promised: int | pl.Series) -> list[Item]:

@@ -109,12 +109,11 @@ class Matcher:
         shown = self.measured.shown(batch, port) if self.late[port] == "side" else batch
         rows, items = on_time_of_side(shown, own.about(batch), self.late[port])
         rows = rows.select(batch.columns)
-        if self.keys and rows.height:
+        if any(rows[key].null_count() for key in self.keys):  # NULL equals nothing: only a last step can have such rows
             there = rows.select(pl.all_horizontal(pl.col(self.keys).is_not_null())).to_series()
-            if not there.all():  # a NULL key equals nothing: only a last step can have such rows here
-                alone = rows.filter(~there)
-                items = [*items, self.measured.alone(alone), Side("freed", alone.height)]
-                rows = rows.filter(there)
+            alone = rows.filter(~there)
+            items = [*items, self.measured.alone(alone), Side("freed", alone.height)]
+            rows = rows.filter(there)
         if rows.height:
             self.waiting.push(rows.with_columns(pl.Series(HASH, self._hashes(rows))))
         return items
