@@ -65,7 +65,7 @@ class KeyedRuns:
 
     def put(self, about: Hashes, rows: Batch, past: int) -> None:
         """All that is known about some hashes from now on. ``past``: what is known until then can be forgotten."""
-        new = _Run(rows, about)
+        new = _Run(rows, about if self.runs else np.unique(rows[HASH].to_numpy()))
         while self.runs and self.runs[max(self.runs)].size < 2 * new.size:
             new = self._merged(self.runs.pop(max(self.runs)), new, past)
         if new.size:
