@@ -127,3 +127,23 @@ def test_late_rows_follow_the_policy_of_their_side():
     kinds = [[i.kind for i in join.on_batch(side, rows(side, [(1, 9, 0)])) if isinstance(i, Side)] for side in (0, 1)]
     assert all(each == ["late"] for each in kinds)
     assert join.right.height == join.waiting.height == 0
+
+
+@pytest.mark.parametrize(("exact", "needed"), [(True, 11), (False, 10)])
+def test_it_waits_for_the_promise_that_makes_its_first_row_final(exact, needed):
+    join = AsOfJoin(["@k"], TYPES, Nearness("backward", exact), ties=["b"], outer=True)
+    assert join.waits_for() == []
+    join.on_batch(0, rows(0, [(1, 10, 0), (1, 12, 1)]))
+    [wait] = join.waits_for()
+    assert (wait.port, wait.promise, wait.since, wait.count) == (1, needed, START, 2)
+    assert not [i for i in join.on_punctuation(1, Punctuation(needed - 1)) if isinstance(i, pl.DataFrame)]
+    assert [i.height for i in join.on_punctuation(1, Punctuation(needed)) if isinstance(i, pl.DataFrame)] == [1]
+    join.on_batch(1, rows(1, [(1, 20, 0)]))
+    assert {w.port: w.count for w in join.waits_for()} == {0: 1, 1: 1}
+
+
+def test_looking_ahead_it_waits_for_whatever_the_right_side_promises_next():
+    join = AsOfJoin(["@k"], TYPES, Nearness("forward", tolerance=5), ties=["b"])
+    join.on_batch(0, rows(0, [(1, 10, 0)]))
+    join.on_punctuation(1, Punctuation(13))
+    assert [(w.port, w.promise, w.count) for w in join.waits_for()] == [(1, 14, 1)]

@@ -131,3 +131,17 @@ def test_late_rows_follow_the_policy_of_their_step():
         items = operator.on_batch(port, rows(port, [(1, 9, 0)]))
         assert [item.kind for item in items if isinstance(item, Side)] == ["late"]
     assert operator.waiting.height == 0
+
+
+def test_it_waits_for_the_slowest_stream():
+    found = matcher("recent")
+    assert found.waits_for() == []
+    found.on_batch(0, rows(0, [(1, 10, 0)]))
+    found.on_batch(1, rows(1, [(1, 12, 1)]))
+    found.on_punctuation(1, Punctuation(30))
+    [wait] = found.waits_for()
+    assert (wait.port, wait.promise, wait.since, wait.count) == (0, 11, START, 2)
+    assert not [i for i in found.on_punctuation(0, Punctuation(10)) if isinstance(i, pl.DataFrame)]
+    found.on_punctuation(0, Punctuation(11))  # the first row is final, and open
+    assert [(w.port, w.promise, w.count) for w in found.waits_for()] == [(0, 13, 2)]
+    assert [i.height for i in found.on_punctuation(0, Punctuation(13)) if isinstance(i, pl.DataFrame)] == [1]
