@@ -51,7 +51,7 @@ def test_wid_vs_buffering_gives_both_sizes_of_a_batch():
 
 def test_skew_gives_how_flat_it_is_at_other_disorders():
     def links(band):
-        return {name: skew.feed(Link(name, 2, band=band), 130) for name in ("M1", "M2", "C")}
+        return {name: skew.feed(Link(name, 1, band=band), 130) for name in ("M1", "M2", "C")}
 
     curves = skew.by_band(agg_skew.QUERY, links, "C", (0, 4), known=1.1)
     (claim,) = curves
