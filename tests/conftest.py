@@ -7,15 +7,14 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from how_many import EXAMPLES
+
 # Tests run each piece of Spark a few times: compiling it well costs more than it saves, and so does collecting garbage
 # beside the program. Programs they start inherit it.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 # Frames here have a few rows: handing them between threads takes a quarter of all time. Spark's workers have one, too.
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 sys.path.append(str(Path(__file__).parent / "operators"))  # harness and replays, for whoever wants them
-# How many times the examples that a test declares are drawn: less than once, always the same, in ``make test``; many
-# times, and others each time, in ``make soak``.
-EXAMPLES = float(os.environ.get("WINDROW_EXAMPLES", "0.2"))
 FEWEST = 2
 
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import windrow as wr
-from conftest import EXAMPLES
+from how_many import EXAMPLES
 from random_sequences import drawn_as_of
 from test_joins import check_among, micro_batches, with_sources
 from windrow.errors import DataError, LateError

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import windrow as wr
-from conftest import EXAMPLES
+from how_many import EXAMPLES
 from windrow.testing import compare, oracle, replay
 
 LAST, FAR = 2**62 - 1, 2**60

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import windrow as wr
-from conftest import EXAMPLES
+from how_many import EXAMPLES
 from random_joins import drawn
 from windrow.api.stream import Stream
 from windrow.logical.nodes import Join

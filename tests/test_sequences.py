@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import windrow as wr
-from conftest import EXAMPLES
+from how_many import EXAMPLES
 from random_sequences import drawn_sequence
 from test_as_of_joins import on_simulated_spark
 from windrow.errors import DataError, LateError

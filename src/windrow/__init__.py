@@ -54,6 +54,7 @@ from windrow.errors import (  # noqa: E402
     WindrowError,
 )
 from windrow.logical.nodes import Statistics  # noqa: E402
+from windrow.sessions import Session  # noqa: E402
 from windrow.sql.select import sql  # noqa: E402
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ __all__ = [
     "PlanError",
     "QueryError",
     "ResultError",
+    "Session",
     "Statistics",
     "Stream",
     "WindrowError",

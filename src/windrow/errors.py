@@ -17,6 +17,10 @@ class PlanError(WindrowError):
     """The query is valid, but cannot run, or would never produce a result."""
 
 
+class GraphError(WindrowError):
+    """A query graph cannot be changed, or fed, in this way."""
+
+
 class CheckpointError(WindrowError):
     """Stored state does not belong to this query, or is damaged."""
 

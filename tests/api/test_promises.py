@@ -138,6 +138,6 @@ def test_the_share_of_promises_in_the_traffic_is_small_and_none_is_sent_twice():
     # 200 batches raise the greatest value; 20 windows close. Panes rolls promises down to what closes a window, so
     # that only the operators before it see the first number: there is no need for one that does nothing else.
     names = [n.name.split("-")[1] for n in run.graph.nodes]
-    before = names.index("panes")
+    before = names.index("prepare+panes")
     assert run.traffic().promises <= 200 * (before - names.index("punctuate")) + 20 * (steps - before)
     assert run.traffic().share == run.traffic().promises / (run.traffic().promises + run.traffic().rows)

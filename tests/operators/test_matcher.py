@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import windrow as wr
-from conftest import EXAMPLES
+from how_many import EXAMPLES
 from windrow.hosts.local import LocalRun
 from windrow.operators import Matcher
 from windrow.testing import accounted_join, compare, oracle

@@ -14,6 +14,8 @@ def test_rows_for_which_the_predicate_is_null_or_false_go():
     frame = pl.DataFrame({"x": [1, 2, None, 3], "y": ["a", "b", "c", "d"]})
     (kept,) = Select(pl.col("x") > 1).on_batch(0, frame)
     assert kept.rows() == [(2, "b"), (3, "d")]
+    for some in (frame[2:3], frame[1:3]):
+        assert Select(pl.col("x") > 1).on_batch(0, some)[0].rows() == [r for r in some.rows() if r[0] is not None]
 
 
 @settings(deadline=None, derandomize=True, max_examples=30)

@@ -21,6 +21,7 @@ from windrow.operators import (
     Merge,
     PairAggregate,
     Paned,
+    PanedRows,
     Panes,
     PartitionedRows,
     Running,
@@ -74,6 +75,10 @@ TABLE = Flush("lazy", late=1)
 # The operator with its feed, and what it waits for after two rows at 12 and 13 and a promise of 7.
 WAITING = {
     "paned": (lambda: Chain(Paned(windowing(WINDOW)), Panes(WINDOW, ["k"], COUNT)), (15, 5, "partials", 2)),
+    "paned-rows": (
+        lambda: Chain(PanedRows(windowing(WINDOW)), Panes(WINDOW, ["k"], COUNT, few=9)),
+        (15, 5, "partials", 2),
+    ),
     "wid": (lambda: Chain(Wid(windowing(WINDOW)), Bucket(WINDOW)), (15, 5, "partials", 4)),
     "buffering": (lambda: Chain(Buffering(windowing(WINDOW)), Bucket(WINDOW)), (15, 5, "rows", 2)),
     "adaptwid": (lambda: Chain(AdaptWid(windowing(WINDOW)), Bucket(WINDOW)), (15, 5, "rows and partials", 2)),

@@ -1,5 +1,6 @@
 """Files as a source: what is new, what is remembered, what is torn or foreign."""
 
+import json
 import os
 
 import polars as pl
@@ -216,3 +217,14 @@ def test_timestamps_with_other_units_are_instants(tmp_path):
     s = wr.read_parquet(tmp_path, progress="t")
     assert s.schema["t"] == pl.Datetime("us", "UTC")
     assert s.window(range="1 second").agg(n=wr.count()).collect()["n"].to_list() == [1, 1]
+
+
+def test_a_position_knows_when_files_came_and_numbers_their_rows():
+    files = [File(i, f"{i}.parquet", 1) for i in range(4)]
+    first = Position().after(files[:2], [], 100, now=500, sizes=[3, 0])
+    assert (first.arrived, first.rows, first.first) == (500, 3, (0, 3))
+    again = Position.from_json(json.loads(json.dumps(first.to_json())))
+    assert again == first
+    second = again.after(files[2:], [], 100, now=400, sizes=[2, 5])  # the clock went back, and the position does not
+    assert (second.arrived, second.rows, second.first) == (500, 10, (3, 5))
+    assert not {"arrived", "rows", "first"} & Position().after(files, [], 100).to_json().keys()

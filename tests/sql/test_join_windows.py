@@ -97,7 +97,7 @@ def test_a_tumbling_aggregation_can_be_written_with_range_too():
         ("L, N [TUMBLING 5 MINUTES, WA t]", "TUMBLING '5 MINUTES'", "5 MINUTES"),
         ("L, R [TUMBLING 5 MINUTES, LATE REVISE FOR 1 MINUTE]", "cannot revise its results", "REVISE"),
         ("L [RANGE 5 MINUTES, SLIDE 1 MINUTE], R [RANGE 5 MINUTES]", "not supported in the window of a", "1 MINUTE"),
-        ("L [RANGE 3 ROWS], R [RANGE 3 ROWS]", "the left side has no row numbers", "R [RANGE 3 ROWS"),
+        ("L [RANGE 3 ROWS], R [RANGE 3 ROWS]", "these are rows of different streams", "R [RANGE 3 ROWS"),
         ("N [RANGE 3 ROWS, WA t], R [RANGE 3 ROWS]", "a join over ROWS is over row_num", "t"),
         ("N AS a [RANGE 3 ROWS], N AS b [RANGE 3]", "of one kind: RANGE n ROWS, or RANGE", "RANGE 3"),
         (

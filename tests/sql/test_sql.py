@@ -78,9 +78,9 @@ def test_the_whole_clause_is_understood(clause, kind, numbered):
     "clause", ["[RANGE 5 ROWS, PA srcIP]", "[ROWS 5]", "[RANGE 1 minute, RATTR ts, SLIDE 2 ROWS, SATTR row_num]"]
 )
 def test_windows_of_rows_need_something_that_numbers_the_rows(clause, tables, numbered):
-    for source in ("Main1", "Main1 UNION Main2"):
-        with pytest.raises(wr.PlanError, match=r"nothing numbers the rows.*row_num='offset'"):
-            wr.sql(f"SELECT count(*) FROM {source} {clause}", **tables)
+    assert wr.sql(f"SELECT count(*) FROM Main1 {clause}", **tables).collect().height > 0  # as they come
+    with pytest.raises(wr.PlanError, match="nothing numbers the rows"):
+        wr.sql(f"SELECT count(*) FROM Main1 UNION Main2 {clause}", **tables)
     with pytest.raises(wr.PlanError, match="nothing numbers the rows"):  # the number is not selected
         wr.sql(f"SELECT count(*) FROM (SELECT ts, srcIP FROM Main1) {clause}", Main1=numbered)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import polars as pl
 
@@ -11,11 +12,14 @@ from windrow.api import promise
 from windrow.api.given import text, texts, whole
 from windrow.api.promise import Promise
 from windrow.errors import DataError, QueryError, listing
+from windrow.logical import arrival
+from windrow.logical.checked import UNNUMBERED
 from windrow.logical.explain import span
 from windrow.logical.nodes import PROGRESSING, Progress, Scan, Statistics, progressing
 from windrow.sources.frames import normal_type
 from windrow.spec.ahead import Ahead
 from windrow.spec.lengths import Length, length
+from windrow.spec.names import POSITION
 
 
 def numbering(schema: dict[str, pl.DataType], given: str | Sequence[str] | None, slack: int) -> tuple[str, ...]:
@@ -31,6 +35,28 @@ def numbering(schema: dict[str, pl.DataType], given: str | Sequence[str] | None,
     if whole(slack, "row_slack") < 0 or (slack and not columns):
         raise QueryError("row_slack, the disorder of row_num in rows, must be zero or more, and needs row_num")
     return columns
+
+
+def arrival_columns(
+    schema: dict[str, pl.DataType], offers: Collection[str], named: Iterable[Any]
+) -> dict[str, pl.DataType]:
+    """The attributes of arrival that a declaration names and the data does not have, with their types."""
+    given = dict.fromkeys(name for name in named if isinstance(name, str))
+    wanted = [name for name in given if name in arrival.TYPES and name not in schema]
+    if POSITION in wanted and POSITION not in offers:
+        raise QueryError(f"row_num is not a column, and Spark cannot number the rows itself: {UNNUMBERED}")
+    return {name: arrival.TYPES[name] for name in wanted}
+
+
+def in_order(progress: str, slack: Length | None, promises: str | Promise | None, parse: str | None) -> Length:
+    """The slack of a stream that progresses on an attribute of arrival."""
+    for given, what in ((slack, "slack"), (promises, "punctuation"), (parse, "parse")):
+        if given is not None:
+            raise QueryError(
+                f"{what}={given!r}: {progress} is not a column of the data. Rows get it as they arrive, in order, and "
+                f"the stream makes its promises by itself: leave {what}= out"
+            )
+    return 0
 
 
 def scanned(
@@ -99,17 +125,17 @@ def _promising(
     return given if promises is None else promises.declare(given, schema)
 
 
-def bounded(scan: Scan, arrival: str | None, ahead: Length | None) -> Scan:
+def bounded(scan: Scan, came: str | None, ahead: Length | None) -> Scan:
     """The source; rows that are too far ahead of their arrival are bad rows."""
-    if arrival is None or ahead is None:
+    if came is None or ahead is None:
         raise QueryError("arrival= and ahead= must be given together: the column of the arrival time, and the bound")
-    if text(arrival, "arrival") not in scan.schema:
-        raise QueryError(f"arrival={arrival!r} is not a column; available: {listing(scan.schema)}")
-    kind, dtype = scan.schema[arrival], scan.schema[scan.progress]
+    if text(came, "arrival") not in scan.schema:
+        raise QueryError(f"arrival={came!r} is not a column; available: {listing(scan.schema)}")
+    kind, dtype = scan.schema[came], scan.schema[scan.progress]
     if type(kind) is not type(dtype) and not (kind.is_integer() and dtype.is_integer()):
-        raise QueryError(f"arrival={arrival!r} is of type {kind}, {scan.progress!r} of type {dtype}")
+        raise QueryError(f"arrival={came!r} is of type {kind}, {scan.progress!r} of type {dtype}")
     most = length(ahead, dtype, "ahead", zero=True)
-    bound = Ahead(arrival, most, kind, span(most, dtype))
+    bound = Ahead(came, most, kind, span(most, dtype))
     return replace(scan, source=replace(scan.source, ahead=bound))
 
 
@@ -125,5 +151,8 @@ def also_progressing(scan: Scan, also: Mapping[str, Length]) -> Scan:
             raise QueryError(f"also={column!r} is the progress column already")
         if not progressing(dtype := scan.schema[column]):
             raise QueryError(f"also={column!r} must be {PROGRESSING}, not {dtype}")
-        found.append((column, length(slack, dtype, f"the slack of {column}", zero=True)))
+        within = length(slack, dtype, f"the slack of {column}", zero=True)
+        if within and column in scan.stamps:
+            raise QueryError(f"also={also!r}: rows get {column} as they arrive, in order, so its slack is 0")
+        found.append((column, within))
     return replace(scan, source=replace(scan.source, also=tuple(found)))

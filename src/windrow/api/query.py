@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from windrow.api.given import size
 from windrow.errors import PlanError, QueryError
 from windrow.hosts import local
 from windrow.logical.explain import text
-from windrow.logical.nodes import Apply, Filter, Lookup, Node, Ordered, Project
+from windrow.logical.nodes import Apply, Filter, Lookup, Node, Ordered, Project, Scan
 from windrow.operators.progress.admit import UNPARSABLE
 from windrow.planner import Given, Plan, plan
 from windrow.sources.files import Files
@@ -69,7 +70,9 @@ class Query:
         checkpoint nothing may depend on files that can be gone at a restart, so none are measured.
         """
         measured = kept is not None or not self._is_endless()
-        samples = {n: f for n, s in self.sources.items() if measured and (f := s.sample()) is not None}
+        stamped = {scan.name for scan in self.node.walk() if isinstance(scan, Scan) and scan.stamps}
+        known = {name: source for name, source in self.sources.items() if measured and name not in stamped}
+        samples = {name: f for name, source in known.items() if (f := source.sample()) is not None}
         return plan(self.node, Given(samples, on_spark, kept or {}))
 
     def _on_spark(self) -> bool:
@@ -191,9 +194,20 @@ class Query:
                     "spark.readStream)"
                 )
 
-    def run(self) -> local.LocalRun:
-        """A running query in this process. Rows and promises are pushed into it."""
-        return local.LocalRun(self.plan())
+    def run(self, clock: Callable[[], datetime] | None = None) -> local.LocalRun:
+        """A running query in this process. Rows and promises are pushed into it.
+
+        ``clock`` says when rows arrive, for queries over ``arrival_ts``; without one it is the wall clock.
+
+        >>> from datetime import datetime
+        >>> from windrow import count, stream
+        >>> seconds = iter([1, 7, 12])
+        >>> s = stream([{"x": 0}], progress="arrival_ts", name="s").window("10 seconds").agg(n=count())
+        >>> run = s.run(clock=lambda: datetime(2024, 1, 1, 0, 0, next(seconds)))
+        >>> [run.push("s", [{"x": x}]).results()["n"].to_list() for x in (1, 2, 3)]
+        [[], [], [2]]
+        """
+        return local.LocalRun(self.plan(), clock)
 
 
 def merged(queries: Iterable[Query]) -> dict[str, Source]:

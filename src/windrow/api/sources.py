@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import polars as pl
 
 from windrow.api import given
 from windrow.api.columns import Columns, columns
-from windrow.api.declared import also_progressing, bounded, numbering, scanned
+from windrow.api.declared import also_progressing, arrival_columns, bounded, in_order, numbering, scanned
 from windrow.api.promise import Promise
 from windrow.api.query import Source
 from windrow.api.stream import Stream
@@ -19,6 +20,7 @@ from windrow.logical.nodes import Progress, Statistics
 from windrow.sources.files import Files, Format
 from windrow.sources.frames import to_frame
 from windrow.spec.lengths import Length, length
+from windrow.spec.names import ARRIVAL_TS, POSITION
 
 UNNAMED = "stream"
 
@@ -39,7 +41,7 @@ def stream(
     statistics: Statistics | None = None,
     name: str = UNNAMED,
 ) -> Stream:
-    """A stream of rows that progresses on a column.
+    """A stream of rows that progresses on a column, or on ``arrival_ts``: when each row arrived, which needs no column.
 
     ``data``: a Spark DataFrame (streaming or batch), or rows, Arrow, pandas or Polars data. ``slack``: how far a
     row can be behind the greatest progress value seen before it. ``punctuation``: instead of slack, a column of
@@ -75,10 +77,20 @@ def stream(
     else:
         frame, misfits = to_frame(data, progress)
         schema, source = dict(frame.schema), Source(frame, False, misfits)
+    if not schema:
+        raise DataError("the data has no columns: give wr.stream rows, or an empty table that has columns")
+    offers = (ARRIVAL_TS,) if source.spark else (ARRIVAL_TS, POSITION)
+    numbers = () if row_num is None else given.texts(row_num, "row_num")
+    others = also if isinstance(also, Mapping) else ()
+    stamps = arrival_columns(schema, offers, (progress, arrival, *others, *numbers))
+    schema = {**schema, **stamps}
+    if progress in stamps:
+        slack = in_order(progress, slack, punctuation, parse)
     numbered = numbering(schema, row_num, row_slack)
     by = given.texts(punctuation_by, "punctuation_by")
     declared = Progress(progress, None, None, parse, numbered, row_slack, by)
     scan = scanned(schema, declared, slack, punctuation, name, _checked(statistics))
+    scan = replace(scan, offers=offers, stamps=tuple(stamps))
     scan = scan if arrival is None and ahead is None else bounded(scan, arrival, ahead)
     scan = scan if also is None else also_progressing(scan, also)
     return Stream(scan, {name: source})

@@ -21,12 +21,14 @@ from windrow.api.tables import joined_with
 from windrow.api.windowed import Windowed
 from windrow.errors import PlanError, QueryError, listing
 from windrow.hosts.local import Value, value
+from windrow.logical.arrival import arriving
+from windrow.logical.arrival import named as named_in
 from windrow.logical.checked import applied, attribute, distinct, filtered, on_value, ordered, ranked, split, united
 from windrow.logical.expressions import dtype_of
-from windrow.logical.nodes import Progress, Project, Scan, both_times
+from windrow.logical.nodes import Node, Progress, Project, Scan, both_times
 from windrow.spec import lengths
 from windrow.spec.lengths import Length, check_zone, length
-from windrow.spec.names import BRANCH
+from windrow.spec.names import BRANCH, POSITION
 from windrow.spec.options import PLAIN, Options
 from windrow.spec.tables import Table
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
@@ -49,7 +51,8 @@ class Stream(Query):
         if isinstance(condition, Udf):
             columns = list(self.node.schema)
             return self.apply(**{TESTED: condition}).where(f"`{TESTED}`").select(*columns)
-        return replace(self, node=filtered(self.node, resolved(self.node, condition), condition))
+        node = self._naming(condition)
+        return replace(self, node=filtered(node, resolved(node, condition), condition))
 
     filter = where
 
@@ -60,12 +63,13 @@ class Stream(Query):
         >>> wr.stream([{"t": 1, "x": 2}], progress="t").select("t", y="x * 10").collect().rows()
         [(1, 20)]
         """
-        chosen = items(self.node, columns, named)
+        rows = self._naming(*columns, *named.values())
+        chosen = items(rows, columns, named)
         if not chosen:
             raise QueryError("select() takes at least one column")
         for name, node in chosen.items():
-            dtype_of(node, self.node.schema, named.get(name, name))
-        return replace(self, node=Project(self.node, tuple(chosen.items())))
+            dtype_of(node, rows.schema, named.get(name, name))
+        return replace(self, node=Project(rows, tuple(chosen.items())))
 
     def apply(self, **columns: str | Udf) -> Stream:
         """New columns, or new values for existing ones, each by a SQL expression or a Python function (``wr.udf``).
@@ -193,13 +197,14 @@ class Stream(Query):
         "two-level" puts a table of that size before the panes; ``flush`` says when its old entries leave it: "at once",
         "slow" or "lazy". "iop" puts all rows in order first, from the sources up to this window: for comparison.
         """
-        dtype = self._progressing()
+        over = self._over(on)
+        dtype = over._progressing()
         size = length(range, dtype, "range")
         step = size if slide is None else length(slide, dtype, "slide")
         shape = Sliding(size, step, 0 if origin is None else value(origin, dtype, "origin"))
         limit = None if memory is None else given.size(memory)
         policy = None if flush is None else lengths.flush(flush)
-        return Windowed(self._over(on), shape, using, options=_zoned(time_zone), memory=limit, flush=policy)
+        return Windowed(over, shape, using, options=_zoned(time_zone), memory=limit, flush=policy)
 
     def landmark(
         self, slide: Length, *, on: str | None = None, origin: Value | None = None, time_zone: str | None = None
@@ -211,9 +216,10 @@ class Stream(Query):
         >>> wr.stream(rows, progress="t").landmark(10).agg(total=wr.sum("x")).collect().rows()
         [(None, 10, 5), (None, 20, 12)]
         """
-        dtype = self._progressing()
+        over = self._over(on)
+        dtype = over._progressing()
         shape = Landmark(length(slide, dtype, "slide"), 0 if origin is None else value(origin, dtype, "origin"))
-        return Windowed(self._over(on), shape, options=_zoned(time_zone))
+        return Windowed(over, shape, options=_zoned(time_zone))
 
     def rows(
         self,
@@ -228,16 +234,16 @@ class Stream(Query):
         ``using`` forces a physical algorithm, as for ``window``; windows of partitions have only one.
 
         >>> import windrow as wr
-        >>> rows = [{"t": 9, "n": 0}, {"t": 7, "n": 1}, {"t": 8, "n": 2}]
-        >>> numbered = wr.stream(rows, progress="t", row_num="n")
-        >>> numbered.rows(2, 1).agg(latest=wr.max("t")).collect().rows()
+        >>> rows = [{"t": 9}, {"t": 7}, {"t": 8}]
+        >>> wr.stream(rows, progress="t").rows(2, 1).agg(latest=wr.max("t")).collect().rows()
         [(-1, 1, 9), (0, 2, 9), (1, 3, 8), (2, 4, 8)]
         """
         size = length(range, pl.Int64(), "range")
         step = size if slide is None else length(slide, pl.Int64(), "slide")
         parts = self._keys(partition_by)
         shape = Partitioned(size, step) if parts else RowSliding(size, step)
-        return Windowed(self, shape, using, keys=parts, parts=tuple(n for n, _ in parts))
+        numbered = replace(self, node=arriving(self.node, [POSITION]))
+        return Windowed(numbered, shape, using, keys=parts, parts=tuple(n for n, _ in parts))
 
     def each_row(
         self,
@@ -259,9 +265,11 @@ class Stream(Query):
         [(-4, 1, 1), (-2, 3, 2), (4, 9, 1)]
         """
         given.one_of(by, "by", ("rank", "row_num"))
-        shape = SlideByTuple(length(range, self._progressing(), "range"), length(every, pl.Int64(), "every"), by)
+        numbered = replace(self, node=arriving(self.node, [POSITION])) if by == POSITION and every != 1 else self
+        over = numbered._over(on)
+        shape = SlideByTuple(length(range, over._progressing(), "range"), length(every, pl.Int64(), "every"), by)
         parts = self._keys(partition_by)
-        return Windowed(self._over(on), shape, using, keys=parts, parts=tuple(n for n, _ in parts))
+        return Windowed(over, shape, using, keys=parts, parts=tuple(n for n, _ in parts))
 
     def session(self, gap: Length, *, on: str | None = None) -> Windowed:
         """Runs of a group's rows with less than ``gap`` between them; ``on`` as for ``window``.
@@ -271,7 +279,8 @@ class Stream(Query):
         >>> wr.stream(rows, progress="t").session(5).agg(n=wr.count()).collect().rows()
         [(1, 8, 2), (9, 14, 1)]
         """
-        return Windowed(self._over(on), Session(length(gap, self._progressing(), "gap")))
+        over = self._over(on)
+        return Windowed(over, Session(length(gap, over._progressing(), "gap")))
 
     def join(
         self,
@@ -420,13 +429,18 @@ class Stream(Query):
         """The stream, progressing on the value of the named column."""
         if on is None:
             return self
-        name = attribute(self.node, on)
+        node = self._naming(on)
+        name = attribute(node, on)
         if name is None:
             raise QueryError(
                 f"on={on!r} is not a progressing column of the stream, so windows over it would never close; "
-                f"available: {listing(self.node.times)}"
+                f"available: {listing(node.times)}"
             )
-        return replace(self, node=on_value(self.node, name)) if name in self.node.times else self
+        return replace(self, node=on_value(node, name)) if name in node.times else self
+
+    def _naming(self, *texts: str | Udf) -> Node:
+        """The rows, with the attributes of arrival that some texts name."""
+        return arriving(self.node, named_in([text for text in texts if isinstance(text, str)]))
 
     def _progressing(self) -> pl.DataType:
         if self.node.progress is None:

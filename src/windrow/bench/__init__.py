@@ -7,6 +7,9 @@ from windrow.bench.asof import ASOF
 from windrow.bench.asof_idle import ASOF_IDLE
 from windrow.bench.band_disorder import BAND_DISORDER
 from windrow.bench.block_disorder import BLOCK_DISORDER
+from windrow.bench.break_nodes import BREAK_NODES
+from windrow.bench.burst import BURST
+from windrow.bench.eqg import EQG
 from windrow.bench.experiment import Experiment, Outcome
 from windrow.bench.flush import FLUSH
 from windrow.bench.growth import GROWTH
@@ -14,8 +17,12 @@ from windrow.bench.join_late import JOIN_LATE
 from windrow.bench.join_limit import JOIN_LIMIT
 from windrow.bench.join_skew import JOIN_SKEW
 from windrow.bench.joint_punctuation import JOINT_PUNCTUATION
+from windrow.bench.many_queries import MANY_QUERIES
 from windrow.bench.oa_join import OA_JOIN
+from windrow.bench.one_tuple import ONE_TUPLE
 from windrow.bench.panes import PANES
+from windrow.bench.schedule import SCHEDULE
+from windrow.bench.schedule_overhead import SCHEDULE_OVERHEAD
 from windrow.bench.slide_by_tuple import SLIDE_BY_TUPLE
 from windrow.bench.spark_join import SPARK_JOIN
 from windrow.bench.spark_sliding import SPARK_SLIDING
@@ -30,9 +37,13 @@ EXPERIMENTS: dict[str, Experiment] = {
         SPARK_JOIN,
         WINDOW_TYPES,
         AGG_LIMIT,
+        ONE_TUPLE,
         JOIN_LIMIT,
         ASOF,
         GROWTH,
+        SCHEDULE_OVERHEAD,
+        MANY_QUERIES,
+        BREAK_NODES,
         WID_VS_BUFFERING,
         BAND_DISORDER,
         BLOCK_DISORDER,
@@ -47,6 +58,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         JOIN_LATE,
         JOINT_PUNCTUATION,
         ASOF_IDLE,
+        SCHEDULE,
+        EQG,
+        BURST,
     )
 }
 

@@ -12,12 +12,14 @@ class Outcome:
     """``figures`` by name, ``holds`` by claim; ``plot`` draws on a matplotlib figure.
 
     ``curves``: for a claim whose workload was chosen after the figures were seen, what the others give.
+    ``not_measured``: figures that only a longer run has.
     """
 
     figures: dict[str, float] = field(default_factory=dict)
     holds: dict[str, bool] = field(default_factory=dict)
     plot: Callable[[Any], None] | None = None
     curves: dict[str, dict[str, float]] = field(default_factory=dict)
+    not_measured: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

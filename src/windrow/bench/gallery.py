@@ -54,7 +54,10 @@ def _section(experiment: Experiment, folder: Path) -> str:
     found = _found(experiment, folder)
     name = escape(experiment.name)
     claims = "".join(_claim(claim, holds, found.get("curves", {})) for claim, holds in found["holds"].items())
-    figures = "".join(f"<tr><td>{escape(k)}</td><td>{v:,}</td></tr>" for k, v in found["figures"].items())
+    rows = {k: f"{v:,}" for k, v in found["figures"].items()} | dict.fromkeys(
+        found.get("not_measured", ()), "not measured"
+    )
+    figures = "".join(f"<tr><td>{escape(k)}</td><td>{v}</td></tr>" for k, v in rows.items())
     return (
         f'<section id="{name}"><h2>{name}</h2><p>{escape(experiment.about)}. Reproduces: {escape(experiment.paper)}. '
         f"{found['seconds']:,} s, <code>windrow bench {name}</code>.</p>{_image(experiment, folder)}<ul>{claims}</ul>"

@@ -6,7 +6,8 @@ import sys
 
 import typer
 
-from windrow.cli import bench, checkpoint, demo, doctor, explain, run
+from windrow.cli import add, bench, checkpoint, demo, doctor, drop, explain, pause, resume, run, serve, tail
+from windrow.cli import list as list_queries
 from windrow.errors import WindrowError
 
 app = typer.Typer(
@@ -19,6 +20,13 @@ app = typer.Typer(
 )
 app.command("run", epilog=run.EXAMPLES)(run.run)
 app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
+app.command("serve", epilog=serve.EXAMPLES)(serve.serve)
+app.command("add", epilog=add.EXAMPLES)(add.add)
+app.command("list")(list_queries.list_queries)
+app.command("tail", epilog=tail.EXAMPLES)(tail.tail)
+app.command("pause")(pause.pause)
+app.command("resume")(resume.resume)
+app.command("drop")(drop.drop)
 app.add_typer(checkpoint.app, name="checkpoint")
 app.command("doctor")(doctor.doctor)
 app.command("bench")(bench.bench)

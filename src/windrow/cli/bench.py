@@ -54,12 +54,16 @@ def _run(experiment: Experiment, quick: bool, as_json: bool, out: Path) -> Outco
     table = Table("figure", "value", title=f"{experiment.name} ({seconds:.0f} s)")
     for figure, value in outcome.figures.items():
         table.add_row(figure, f"{value:,}")
+    for figure in outcome.not_measured:
+        table.add_row(figure, "not measured")
     for claim, holds in outcome.holds.items():
         table.add_row(claim, "[green]holds[/]" if holds else "[red]does not hold[/]")
         for point, value in outcome.curves.get(claim, {}).items():
             table.add_row(f"    {point}", f"{value:,}")
     console.print(table)
     found = {"name": experiment.name, "figures": outcome.figures, "holds": outcome.holds, "seconds": round(seconds, 1)}
+    if outcome.not_measured:
+        found["not_measured"] = outcome.not_measured
     if outcome.curves:
         found["curves"] = outcome.curves
     _save(experiment, outcome, found, out)

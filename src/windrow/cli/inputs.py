@@ -1,4 +1,4 @@
-"""What ``run`` and ``explain`` share: the query file, and sources given as NAME=FORMAT:PATH."""
+"""What ``run``, ``explain`` and ``serve`` share: the query file, and sources given as NAME=FORMAT:PATH."""
 
 from __future__ import annotations
 
@@ -64,6 +64,7 @@ RowNumOption = Annotated[
 RowSlackOption = Annotated[
     list[str] | None, typer.Option("--row-slack", help="How far rows can be out of that order; NAME=.. for one source.")
 ]
+MaxFilesOption = Annotated[int, typer.Option(min=1, help="Files per micro-batch and source.")]
 ShardsOption = Annotated[int | None, typer.Option(min=1, help="Number of shards of the state; default: one per core.")]
 
 
@@ -129,6 +130,11 @@ def _owned(value: str) -> tuple[str | None, str]:
 
 def query(text: str, sources: list[str], options: Options, spark: SparkSession | None, max_files: int) -> Stream:
     """The query over streaming file sources. Formats that Windrow reads itself need no session."""
+    return sql(text, **streams(sources, options, spark, max_files))
+
+
+def streams(sources: list[str], options: Options, spark: SparkSession | None, max_files: int) -> dict[str, Stream]:
+    """The streaming file sources by name."""
     tables: dict[str, Stream] = {}
     names = {parts(given)[0] for given in sources}
     for option, values in (("--punctuation", options.punctuation), ("--schema", options.schema)):
@@ -137,6 +143,8 @@ def query(text: str, sources: list[str], options: Options, spark: SparkSession |
                 raise QueryError(f"{option} {value!r}: unknown source {owner!r}; available: {listing(names)}")
     for given in sources:
         name, kind, path = parts(given)
+        if name in tables:
+            raise QueryError(f"--source {given!r}: there is another source named {name!r}")
         given_options = options.of(name)
         schema = _pick(options.schema, name)
         if kind in OURS:
@@ -145,7 +153,7 @@ def query(text: str, sources: list[str], options: Options, spark: SparkSession |
         else:
             data = reader(spark, kind.removeprefix("spark-"), path, max_files, schema)
             tables[name] = stream(data, name=name, **given_options)
-    return sql(text, **tables)
+    return tables
 
 
 def parts(given: str) -> tuple[str, str, str]:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from windrow.cli import inputs
 from windrow.cli.checkpoint import beside
 from windrow.cli.progress import COUNTS, Totals, follow
+from windrow.cli.tables import show_batch
 from windrow.errors import QueryError, WindrowError
 from windrow.hosts.spark.start import ADVICE, TOO_SLOW, start
 
@@ -26,7 +26,6 @@ EXAMPLES = (
     "Example: windrow run top.sql --source packets=parquet:data/packets --progress ts --slack '3 seconds' "
     "--sink parquet:out --checkpoint state --once"
 )
-SHOWN = 20
 
 
 def run(
@@ -52,7 +51,7 @@ def run(
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Stop when all existing files have been read.")] = False,
     shards: inputs.ShardsOption = None,
-    max_files: Annotated[int, typer.Option(min=1, help="Files per micro-batch and source.")] = 64,
+    max_files: inputs.MaxFilesOption = 64,
     state_limit: Annotated[
         str | None,
         typer.Option(help="The most state a shard may hold, such as '2 GB'; beyond it the query stops."),
@@ -150,15 +149,7 @@ def _start(frame: DataFrame, sink: str, checkpoint: Path, once: bool) -> Streami
 
 def _show(frame: DataFrame, batch: int) -> None:
     # All rows: limit() would leave partitions of the micro-batch unrun, and their state uncommitted.
-    rows = frame.collect()
-    if not rows:
-        return
-    table = Table(*frame.columns, title=f"micro-batch {batch}")
-    for row in rows[:SHOWN]:
-        table.add_row(*("NULL" if v is None else str(v) for v in row))
-    if len(rows) > SHOWN:
-        table.caption = f"first {SHOWN} of {len(rows):,} rows"
-    Console().print(table)
+    show_batch(batch, frame.columns, frame.collect())
 
 
 def reason(error: Exception) -> str:

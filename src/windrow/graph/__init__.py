@@ -1,6 +1,33 @@
-"""The query graph: operators, the arcs between them, and the strategy that picks the next one to run."""
+"""The query graph: operators, the buffers between them, and the rules that pick the next one to run."""
 
-from windrow.graph.graph import Graph, Node
-from windrow.graph.strategies import DepthFirst, Strategy
+from windrow.graph.buffers import Memory
+from windrow.graph.chain import Segment, place
+from windrow.graph.cycle import Output, Traffic
+from windrow.graph.enhanced import Arc
+from windrow.graph.graph import Graph
+from windrow.graph.states import Node
+from windrow.graph.strategies import BFS, DFS, RR, Kind, Rule, Strategy, batching, named
+from windrow.graph.table import Row, Table
+from windrow.graph.timestamps import Timestamps
 
-__all__ = ["DepthFirst", "Graph", "Node", "Strategy"]
+__all__ = [
+    "BFS",
+    "DFS",
+    "RR",
+    "Arc",
+    "Graph",
+    "Kind",
+    "Memory",
+    "Node",
+    "Output",
+    "Row",
+    "Rule",
+    "Segment",
+    "Strategy",
+    "Table",
+    "Timestamps",
+    "Traffic",
+    "batching",
+    "named",
+    "place",
+]

@@ -2,52 +2,28 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import polars as pl
 
-from windrow.graph.strategies import DepthFirst, Strategy
-from windrow.operators.operator import Item, Operator, Side, Wait
+from windrow.errors import GraphError
+from windrow.graph.arcs import Arcs
+from windrow.graph.cycle import Output
+from windrow.graph.states import Node
+from windrow.graph.strategies import DFS, Strategy
+from windrow.graph.topology import Topology
+from windrow.operators.operator import Item, Wait
 from windrow.progress import Punctuation
 from windrow.spec.batches import Batch, Changes, State
 
 
-@dataclass
-class Traffic:
-    """What went from operator to operator so far."""
+class Graph(Topology):
+    """Operators and the buffers between them. It may be changed between any two steps.
 
-    rows: int = 0
-    promises: int = 0
+    ``feed`` runs until nothing can run, so between two calls all state is in the operators; ``put``, ``step`` and
+    ``run`` drive it step by step, and then snapshots include what is in the buffers.
 
-    def note(self, item: Item) -> None:
-        if isinstance(item, Punctuation):
-            self.promises += 1
-        elif isinstance(item, pl.DataFrame):
-            self.rows += item.height
-
-    @property
-    def share(self) -> float:
-        """The share of promises in it."""
-        return self.promises / max(1, self.rows + self.promises)
-
-
-@dataclass
-class Node:
-    """An operator, what it is called in snapshots and explanations, and where its output goes."""
-
-    name: str
-    operator: Operator
-    to: list[tuple[int, int]] = field(default_factory=list)  # (node, port); none: out of the graph
-
-
-Output = tuple[int, Item]  # what came out of a graph, and of which node
-
-
-class Graph:
-    """Runs until no arc holds anything, so between two calls all state is in the operators.
-
+    >>> import polars as pl
     >>> from windrow.operators import Punctuate, Select
     >>> g = Graph()
     >>> keep = g.add("keep", Select(pl.col("@t") > 1))
@@ -56,55 +32,15 @@ class Graph:
     0
     >>> [x if isinstance(x, Punctuation) else x.rows() for x in g.on_batch(0, pl.DataFrame({"@t": [1, 4]}))]
     [[(4,)], Punctuation(value=4, group=None)]
+    >>> print(g.table())
+    state  pred  succ  transition
+    keep   -     mark  DFS-Source
+    mark   keep  -     DFS-Sink
     """
 
-    def __init__(self, strategy: Strategy | None = None) -> None:
-        self.nodes: list[Node] = []
-        self.scope = ""  # of the nodes that are added next; names are stable inside a scope, whatever else a graph has
-        self.outputs: set[int] = set()  # nodes whose output leaves the graph although others take it, too
-        self.inputs: list[tuple[int, int]] = []
-        self.strategy = strategy or DepthFirst()
-        self.traffic = Traffic()
-        self._waiting: list[deque[tuple[int, Item]]] = []
-        self._before: list[list[int]] = []
-
-    # -- building ----------------------------------------------------------------------------------------------
-    def add(self, name: str, operator: Operator, after: Sequence[int] = ()) -> int:
-        """Append an operator whose port i is fed by the i-th node of ``after``."""
-        number = len(self.nodes)
-        prefix = f"{self.scope}/" if self.scope else ""
-        place = sum(node.name.startswith(prefix) for node in self.nodes) if prefix else number
-        self.nodes.append(Node(f"{prefix}{place}-{name}", operator))
-        self._waiting.append(deque())
-        self._before.append(list(after))
-        for port, node in enumerate(after):
-            self.nodes[node].to.append((number, port))
-        return number
-
-    def connect(self, node: int, to: int, port: int) -> None:
-        """Let the output of a node go to a port of another, too."""
-        self.nodes[node].to.append((to, port))
-        self._before[to].append(node)
-
-    def output(self, node: int) -> int:
-        """Let the output of a node leave the graph even if others take it."""
-        self.outputs.add(node)
-        return node
-
-    def input(self, node: int, port: int = 0) -> int:
-        """Make a port of a node an input of the graph; returns its number."""
-        self.inputs.append((node, port))
-        return len(self.inputs) - 1
-
-    # -- what strategies ask -----------------------------------------------------------------------------------
-    def more(self, node: int) -> bool:
-        return bool(self._waiting[node])
-
-    def successors(self, node: int) -> list[int]:
-        return [n for n, _port in self.nodes[node].to]
-
-    def predecessors(self, node: int) -> list[int]:
-        return self._before[node]
+    def __init__(self, strategy: Strategy = DFS) -> None:
+        super().__init__(strategy)
+        self._arcs = Arcs()
 
     # -- running -----------------------------------------------------------------------------------------------
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
@@ -116,54 +52,73 @@ class Graph:
     def on_flush(self) -> list[Item]:
         return [item for _, item in self.flush()]
 
-    def flush(self) -> list[Output]:
-        """Flushes every operator, inputs first, so that what one puts out has reached the next before its turn."""
-        out: list[Output] = []
-        for number, node in enumerate(self.nodes):
-            self._deliver(number, node.operator.on_flush(), out)
-            self._drain(self._any_waiting(), out)
-        return out
+    def put(self, port: int, item: Item) -> None:
+        """Give an item to an input without running anything."""
+        buffer = self._input(port)
+        if not buffer.readers:
+            raise GraphError(f"input {port} feeds nothing any more: what it fed has been removed")
+        if self._sources:
+            item = self._arriving(port, item)
+        self._sequence += 1
+        buffer.put(item, self._sequence)
+        if self.memory is not None:
+            self.memory.arrived(item)
+
+    def _arriving(self, port: int, item: Item) -> Item:
+        """Something has arrived, so sources may be asked again; rows get their times if they are internal."""
+        self._asked_anew()
+        if (mine := self._sources.get(port)) is None:
+            return item
+        if isinstance(item, Punctuation) and item.group is None:
+            mine.promised = max(mine.promised, item.value)
+        return mine.timestamps.stamp(item) if isinstance(item, pl.DataFrame) else item
+
+    def _asked_anew(self) -> None:
+        for source in self._sources.values():
+            source.tried = -1
 
     def feed(self, port: int, item: Item) -> list[Output]:
         """Like ``on_batch`` and ``on_punctuation``; says which node each item came out of."""
-        node, node_port = self.inputs[port]
-        self._waiting[node].append((node_port, item))
+        self.put(port, item)
+        return self.run()
+
+    def step(self) -> list[Output] | None:
+        """Run one operator on one unit; None if none can run."""
         out: list[Output] = []
-        self._drain(node, out)
+        return out if self._run(out, 1) else None
+
+    def run(self, steps: int | None = None) -> list[Output]:
+        """Run until nothing can run, or so many steps. Time may have passed, so sources may be asked for it again."""
+        self._asked_anew()
+        out: list[Output] = []
+        self._run(out, steps)
         return out
 
-    def _drain(self, current: int | None, out: list[Output]) -> None:
-        while current is not None:
-            self._step(current, out)
-            following = self.strategy.next(self, current)
-            # A strategy may stop early; nothing may stay on an arc, or a snapshot would lose it.
-            current = following if following is not None else self._any_waiting()
+    def steps(self, most: int) -> int:
+        """Run up to so many steps, and let go of what comes out; returns how many there were. For measurements."""
+        return self._run([], most)
 
-    def _step(self, number: int, out: list[Output]) -> None:
-        if not self._waiting[number]:
-            return
-        node = self.nodes[number]
-        port, item = self._waiting[number].popleft()
-        if isinstance(item, Punctuation):
-            produced = node.operator.on_punctuation(port, item)
-        else:
-            assert isinstance(item, pl.DataFrame)
-            produced = node.operator.on_batch(port, item)
-        self._deliver(number, produced, out)
+    def flush(self) -> list[Output]:
+        """Flushes every operator, inputs first, so that what one puts out has reached the next before its turn."""
+        out: list[Output] = []
+        self._run(out)
+        for number in self._sorted():
+            # A handler of errors may have removed it.
+            if number in self._nodes and self._flush(self._nodes[number], out):
+                self._run(out)
+        return out
 
-    def _deliver(self, number: int, produced: Sequence[Item], out: list[Output]) -> None:
-        node = self.nodes[number]
-        for result in produced:
-            if isinstance(result, Side) or not node.to or number in self.outputs:
-                out.append((number, result))
-            if isinstance(result, Side):
-                continue
-            for successor, successor_port in node.to:
-                self.traffic.note(result)
-                self._waiting[successor].append((successor_port, result))
-
-    def _any_waiting(self) -> int | None:
-        return next((n for n, waiting in enumerate(self._waiting) if waiting), None)
+    def _flush(self, node: Node, out: list[Output]) -> bool:
+        """Returns whether others may have something to do now."""
+        try:
+            produced = node.operator.on_flush()
+        except Exception as error:
+            if self.on_error is None or not self.on_error(node.number, error):
+                raise
+            return True
+        if produced:
+            self._deliver(self._made()[node.number], node, produced, out)
+        return bool(produced)
 
     # -- state -------------------------------------------------------------------------------------------------
     def waits_for(self) -> list[Wait]:
@@ -172,15 +127,24 @@ class Graph:
         return [replace(wait, at=f"{name}/{wait.at}" if wait.at else name) for name, wait in found]
 
     def snapshot(self) -> State:
-        return {f"{n.name}/{k}": v for n in self.nodes for k, v in n.operator.snapshot().items()}
+        """The state of all operators, and what is in the buffers."""
+        held = {f"{n.name}/{k}": v for n in self.nodes for k, v in n.operator.snapshot().items()}
+        return held | self._arcs.snapshot(self._buffers(), self._nodes)
 
     def changes(self) -> Changes:
-        return {f"{n.name}/{k}": v for n in self.nodes for k, v in n.operator.changes().items()}
+        """The chunks that changed since the last call."""
+        held: Changes = {f"{n.name}/{k}": v for n in self.nodes for k, v in n.operator.changes().items()}
+        return held | self._arcs.changes(self._buffers(), self._nodes)
 
     def restore(self, state: State) -> None:
+        """Continue from a snapshot of a graph with the same nodes."""
         for node in self.nodes:
             prefix = node.name + "/"
             node.operator.restore({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
+        self._sequence = self._arcs.restore(state, self._buffers(), self._nodes)
+        self._stale = True
+        if self.memory is not None:
+            self.measure()
 
     def state_bytes(self) -> int:
         return sum(n.operator.state_bytes() for n in self.nodes)

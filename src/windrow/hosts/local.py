@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from functools import cached_property
@@ -11,7 +11,8 @@ from typing import Any
 import polars as pl
 
 from windrow.errors import CheckpointError, QueryError, listing
-from windrow.graph.graph import Traffic
+from windrow.graph import Traffic
+from windrow.hosts.arrivals import STATE, Arrivals, Clock
 from windrow.hosts.counters import OF_SIDES, ON_SPARK, Counter
 from windrow.logical.nodes import Scan
 from windrow.operators.operator import Item, Side
@@ -20,7 +21,7 @@ from windrow.progress import END, Punctuation
 from windrow.sources.files import Files, Unreadable, short
 from windrow.sources.fitting import Fitting
 from windrow.spec.batches import State
-from windrow.spec.names import REASON
+from windrow.spec.names import ARRIVAL_TS, REASON
 from windrow.spec.time import (
     iso_timestamp,
     out_of_range,
@@ -40,8 +41,10 @@ class LocalRun:
     inside the query (a late row under LATE ERROR, a result without a value) leaves the run unusable until then.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, clock: Clock | None = None) -> None:
+        """``clock``: what says when a row arrives, where the query wants to know; the wall clock if none is given."""
         self.plan = plan
+        self.arrivals = Arrivals(clock)
         self.graph = whole_graph(plan)
         self._results: list[pl.DataFrame] = []
         self._side: dict[str, list[pl.DataFrame]] = {"bad": [], "late": [], "revised": []}
@@ -69,6 +72,7 @@ class LocalRun:
             self.counts["rows_in"] += frame.height + misfits.height
             if misfits.height:
                 self._take([Side("bad", misfits.height, misfits)])
+            frame = self.arrivals.stamped(source, frame, self.plan.stamps_of(self._scan(source)))
             for port in ports:
                 self._take(self.graph.on_batch(port, frame))
             self._take(self.graph.on_flush())
@@ -77,10 +81,7 @@ class LocalRun:
     def _fitting(self, source: str) -> Fitting:
         """What rows of a source must be like."""
         if source not in self._fittings:
-            scan = self._scan(source)
-            given = {**scan.schema, scan.progress: pl.String()} if scan.source.parse is not None else scan.schema
-            needed = self.plan.needed[source]
-            self._fittings[source] = Fitting(source, given, scan.progress, needed, scan.source.marker)
+            self._fittings[source] = fitting_of(self._scan(source), self.plan.needed[source])
         return self._fittings[source]
 
     def _check(self) -> None:
@@ -131,20 +132,16 @@ class LocalRun:
         reads, scan = self.plan.reads(), self._scan(source)
         ports = [p for p in self._ports(source) if not reads[p].by_rows and reads[p].attribute == scan.progress]
         if not ports:
+            others = [r.attribute for r in reads if r.scan.name == source and not r.by_rows]
+            over = ", ".join(others) or f"row numbers ({' and '.join(scan.source.row_num)})"
             raise QueryError(
-                f"a promise on {scan.progress} has no effect here: the windows over {source!r} are over row numbers "
-                f"({' and '.join(scan.source.row_num)}), which close as rows arrive"
+                f"a promise on {scan.progress} has no effect here: the windows over {source!r} are over {over}, which "
+                "close as rows arrive"
             )
-        promises: dict[int, Punctuation] = {}
-        for port in ports:
-            dtype = scan.schema[scan.progress]
-            if isinstance(at, bool):  # it is an integer in Python
-                raise QueryError(f"the promise {at!r} does not fit a column of type {dtype}")
-            point = value(at, dtype, "the promise")
-            if abs(point) >= reach(dtype)[0]:
-                raise QueryError(f"{out_of_range('promise', dtype)}. To end the stream, call end()")
-            promises[port] = Punctuation(point, _group(scan, group))
-        return self._promised(promises)
+        promise = promise_of(scan, at, group)
+        if scan.progress == ARRIVAL_TS and ARRIVAL_TS in scan.stamps:
+            self.arrivals.passed(promise.value)
+        return self._promised(dict.fromkeys(ports, promise))
 
     def end(self) -> LocalRun:
         """All sources have ended: whatever is open is released."""
@@ -160,8 +157,7 @@ class LocalRun:
     def results(self) -> pl.DataFrame:
         """What was released since the last call."""
         found, self._results = self._results, []
-        empty = pl.DataFrame(schema=self.plan.schema)
-        return pl.concat([empty, *found])
+        return pl.concat(found) if found else self._nothing.clone()  # the caller may change what he gets
 
     def bad_rows(self) -> pl.DataFrame:
         """Rows that cannot take part, with the reason; all since the start."""
@@ -179,7 +175,7 @@ class LocalRun:
     def snapshot(self) -> State:
         """All that is needed to continue. A run that failed has no snapshot."""
         self._check()
-        return {IDENTITY: self._identity, **self.graph.snapshot()}
+        return {IDENTITY: self._identity, **self.arrivals.snapshot(), **self.graph.snapshot()}
 
     def restore(self, state: Mapping[str, pl.DataFrame]) -> LocalRun:
         """Continue from a snapshot of the same query; one of another query or version is refused."""
@@ -191,9 +187,23 @@ class LocalRun:
             both = zip(now.columns, before.row(0), now.row(0), strict=True)
             differ = [f"  {what}: {then} in the snapshot, {here} now" for what, then, here in both if then != here]
             raise CheckpointError("\n".join(["this snapshot is of another query. What differs:", *differ]))
+        self.arrivals.restore(chunks.pop(STATE, None))
         self.graph, self._failed = whole_graph(self.plan), None  # without anything that is left of an earlier run
         self.graph.restore(chunks)
         return self
+
+    @cached_property
+    def _nothing(self) -> pl.DataFrame:
+        """Results without rows."""
+        return pl.DataFrame(schema=self.plan.schema)
+
+    @cached_property
+    def _ports_of(self) -> dict[str, list[int]]:
+        """The inputs of the graph that each source feeds."""
+        found: dict[str, list[int]] = {}
+        for port, read in enumerate(self.plan.reads()):
+            found.setdefault(read.scan.name, []).append(port)
+        return found
 
     @cached_property
     def _identity(self) -> pl.DataFrame:
@@ -215,10 +225,9 @@ class LocalRun:
         return self.graph.traffic
 
     def _ports(self, source: str) -> list[int]:
-        names = [read.scan.name for read in self.plan.reads()]
-        if found := [port for port, name in enumerate(names) if isinstance(source, str) and name == source]:
-            return found
-        raise QueryError(f"the query has no source {source!r}; available: {listing(set(names))}")
+        if isinstance(source, str) and source in self._ports_of:
+            return self._ports_of[source]
+        raise QueryError(f"the query has no source {source!r}; available: {listing(self._ports_of)}")
 
     def _scan(self, source: str) -> Scan:
         return self.plan.reads()[self._ports(source)[0]].scan
@@ -236,6 +245,24 @@ class LocalRun:
             elif isinstance(item, pl.DataFrame) and item.height:
                 self.counts["rows_out"] += item.height
                 self._results.append(item)
+
+
+def promise_of(scan: Scan, at: Value, group: Mapping[str, Any] | None = None) -> Punctuation:
+    """The promise that every later row of a source, or of one group of it, has at least a progress value."""
+    dtype = scan.schema[scan.progress]
+    if isinstance(at, bool):  # it is an integer in Python
+        raise QueryError(f"the promise {at!r} does not fit a column of type {dtype}")
+    point = value(at, dtype, "the promise")
+    if abs(point) >= reach(dtype)[0]:
+        raise QueryError(f"{out_of_range('promise', dtype)}. To end the stream, call end()")
+    return Punctuation(point, _group(scan, group))
+
+
+def fitting_of(scan: Scan, needed: Sequence[str]) -> Fitting:
+    """What rows of a source must be like."""
+    given = {**scan.schema, scan.progress: pl.String()} if scan.source.parse is not None else scan.schema
+    given = {column: dtype for column, dtype in given.items() if column not in scan.stamps}
+    return Fitting(scan.name, given, scan.progress, list(needed), scan.source.marker, scan.stamps)
 
 
 def _group(scan: Scan, group: Mapping[str, Any] | None) -> tuple[Any, ...] | None:

@@ -29,6 +29,7 @@ from windrow.spec.flush import FlushPolicy
 from windrow.spec.functions import Function
 from windrow.spec.names import (
     BRANCH,
+    POSITION,
     STATUS,
     VERSION,
     WINDOW_END,
@@ -37,6 +38,15 @@ from windrow.spec.names import (
 )
 from windrow.spec.options import PLAIN, Options
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
+
+UNNUMBERED = (
+    "On Spark the rows of a micro-batch are in parts without a common order, and would be numbered otherwise if it ran "
+    "again. Name a column that numbers them: wr.stream(df, ..., row_num='offset'), or two, source partition and "
+    "position in it: row_num=('partition', 'offset') for one topic of Kafka. These are not taken by their names alone: "
+    "with several topics they do not say which row came first. wr.read_parquet and wr.read_arrow number rows by "
+    "themselves"
+)
+KEPT = "A union of streams has no common order, and a query must select the column that numbers rows (row_num=..)"
 
 
 def where(argument: exp.Expr | None, condition: exp.Expr) -> exp.Expr:
@@ -234,11 +244,7 @@ def _check_attribute(node: Node, window: Shape) -> None:
     if isinstance(window, (RowSliding, Partitioned)) or by_number:
         numbered = node.arrival
         if not numbered:
-            raise PlanError(
-                "windows of rows need to know which row came first, and nothing numbers the rows of this stream. Name "
-                "a column that does: wr.stream(df, ..., row_num='offset'), or row_num=('partition', 'offset') for "
-                "Kafka. A union of streams has no common order, and a query must select the column to keep it"
-            )
+            raise PlanError(_unnumbered(node))
         if len(numbered) > 1 and not isinstance(window, Partitioned):
             raise PlanError(
                 f"rows are numbered by {' and '.join(numbered)}: rows of different partitions have no common order. "
@@ -253,6 +259,17 @@ def _check_attribute(node: Node, window: Shape) -> None:
         raise PlanError(
             "a landmark window over the results of another window is not supported: use a window with an end"
         )
+
+
+def _unnumbered(node: Node) -> str:
+    """Why windows of rows are not possible over a stream, and what to do."""
+    first = "windows of rows need to know which row came first, and nothing numbers the rows of this stream. "
+    scan = node.scans[0] if len(node.scans) == 1 else None
+    if scan is None or scan.source.row_num or POSITION in scan.offers:
+        if scan is not None and POSITION in scan.schema and not scan.source.row_num:
+            return f"{first}Its data has a column row_num: if that is what numbers them, declare row_num='row_num'"
+        return f"{first}{KEPT}"
+    return f"{first}{UNNUMBERED}. {KEPT}"
 
 
 def _check_options(node: Node, window: Shape, options: Options) -> None:

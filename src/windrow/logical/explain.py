@@ -31,7 +31,7 @@ from windrow.logical.nodes import (
     WindowAggregate,
 )
 from windrow.logical.scalar.types import type_name
-from windrow.spec.names import BRANCH, WINDOW_TIME
+from windrow.spec.names import BRANCH, POSITION, WINDOW_TIME
 from windrow.spec.options import Options
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
 from windrow.windows.pairing import Pairing, SameWindow, Within
@@ -99,9 +99,13 @@ def promises_text(scan: Scan) -> str:
     promises = _promises(scan, scan.schema[scan.progress])
     if scan.source.row_num:
         by = " and ".join(scan.source.row_num)
-        promises += f"; rows numbered by {by}, at most {scan.source.row_slack} out of order"
+        disorder = f", at most {scan.source.row_slack} out of order" if POSITION not in scan.stamps else ""
+        promises += f"; rows numbered by {by}{disorder}"
     for column, slack in scan.source.also:
-        promises += f"; also progresses on {column}, {span(slack, scan.schema[column])} behind"
+        behind = f", {span(slack, scan.schema[column])} behind" if column not in scan.stamps else ""
+        promises += f"; also progresses on {column}{behind}"
+    if scan.stamps:
+        promises += f"; {' and '.join(scan.stamps)} as rows arrive"
     if (ahead := scan.source.ahead) is not None:
         promises += f"; bad if more than {ahead.says} ahead of {ahead.arrival}"
     return promises
@@ -114,6 +118,8 @@ def _promises(scan: Scan, dtype: pl.DataType) -> str:
         return f"promises from column {scan.source.marker}{skew}{by}"
     if scan.source.rule is not None:
         return scan.source.rule.says(scan.progress, partial(span, dtype=dtype))
+    if scan.progress in scan.stamps:
+        return "in order, promises by itself"
     if scan.source.slack is not None:
         return f"promises {span(scan.source.slack, dtype)} behind the greatest {scan.progress}"
     return "finite: its end is its only promise"

@@ -65,6 +65,10 @@ class SameRows(Single):
         return self.input.times
 
     @property
+    def hidden(self) -> tuple[str, ...]:
+        return self.input.hidden
+
+    @property
     def pair_times(self) -> dict[str, str]:
         return self.input.pair_times
 

@@ -73,6 +73,11 @@ class Node(ABC):
         return ()
 
     @property
+    def hidden(self) -> tuple[str, ...]:
+        """The columns that ``*`` does not stand for."""
+        return ()
+
+    @property
     def promised_by(self) -> tuple[str, ...]:
         """The columns by which its promises can be about single groups; none if all are about everyone."""
         return ()

@@ -55,6 +55,10 @@ class Project(OnRows):
         return kept if kept or self._retimed is None else {self._retimed: Time(0, self._retimed)}
 
     @property
+    def hidden(self) -> tuple[str, ...]:
+        return self.input.hidden if self.on is not None else ()
+
+    @property
     def pair_times(self) -> dict[str, str]:
         given = self.input.pair_times
         return {n: given[e.name] for n, e in self.columns if isinstance(e, exp.Column) and e.name in given}
@@ -125,6 +129,10 @@ class Union(Node):
         for each in self.members[1:]:
             shared = {c: lead for c, lead in shared.items() if c in each.times and each.times[c].lead == lead}
         return {c: Time(lead, c) for c, lead in shared.items()}
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        return self.members[0].hidden
 
     @property
     def promised_by(self) -> tuple[str, ...]:

@@ -62,6 +62,9 @@ class Scan(Node):
     columns: tuple[tuple[str, pl.DataType], ...]
     source: Progress
     statistics: Statistics | None = None
+    offers: tuple[str, ...] = ()  # the attributes of arrival that its host can give to rows: see logical.arrival
+    stamps: tuple[str, ...] = ()  # those of them that are columns here: they are not in the data
+    hidden: tuple[str, ...] = ()  # those that a query names without a declaration: * does not stand for them
 
     def rebuild(self, *inputs: Node) -> Self:
         assert not inputs

@@ -17,6 +17,7 @@ from windrow.operators.progress.retime import Retime
 from windrow.operators.progress.shift import Shift
 from windrow.operators.rows.apply import Apply
 from windrow.operators.rows.dupelim import DupElim, Unique
+from windrow.operators.rows.fused import Fused
 from windrow.operators.rows.lift import Lift
 from windrow.operators.rows.project import Project
 from windrow.operators.rows.retract import Retract
@@ -39,6 +40,7 @@ from windrow.operators.windows.landmark import Running
 from windrow.operators.windows.pair_aggregate import PairAggregate
 from windrow.operators.windows.pairs import Pairs
 from windrow.operators.windows.paned import Paned
+from windrow.operators.windows.paned_rows import PanedRows
 from windrow.operators.windows.panes import Panes
 from windrow.operators.windows.partitioned import PartitionedRows
 from windrow.operators.windows.session import Sessions
@@ -66,6 +68,7 @@ __all__ = [
     "DupElim",
     "Everyone",
     "FixedTable",
+    "Fused",
     "Gate",
     "Generate",
     "Instants",
@@ -84,6 +87,7 @@ __all__ = [
     "PairAggregate",
     "Pairs",
     "Paned",
+    "PanedRows",
     "Panes",
     "PartitionedRows",
     "Project",

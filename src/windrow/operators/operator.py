@@ -31,6 +31,12 @@ class Side:
 Item = Batch | Punctuation | Side
 
 
+def joined_and_freed(joined: int, freed: int) -> list[Item]:
+    """How many rows have found their first partner, and how many have left without one; nothing for none."""
+    found: list[Item] = [Side("joined", joined)] if joined else []
+    return found + ([Side("freed", freed)] if freed else [])
+
+
 @dataclass(frozen=True)
 class Wait:
     """What an operator waits for, and what it holds until then.

@@ -7,7 +7,8 @@ decides where pipelines and stages run: in one graph, or before and after an exc
 
 from windrow.planner.build import plan
 from windrow.planner.choice import Given
-from windrow.planner.graphs import add_stage, add_steps, whole_graph
+from windrow.planner.graphs import Shared, add_stage, add_steps, whole_graph
+from windrow.planner.groups import Combined, Common, Group, combined, plan_group
 from windrow.planner.partition import ByKeys, BySlice, Partition, ToAll
 from windrow.planner.plan import MELD, Arm, Meeting, Pipeline, Plan, Read, Stage, Step
 from windrow.planner.windows import ALGORITHMS
@@ -18,17 +19,23 @@ __all__ = [
     "Arm",
     "ByKeys",
     "BySlice",
+    "Combined",
+    "Common",
     "Given",
+    "Group",
     "Meeting",
     "Partition",
     "Pipeline",
     "Plan",
     "Read",
+    "Shared",
     "Stage",
     "Step",
     "ToAll",
     "add_stage",
     "add_steps",
+    "combined",
     "plan",
+    "plan_group",
     "whole_graph",
 ]

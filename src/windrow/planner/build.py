@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
@@ -13,6 +13,7 @@ import polars as pl
 from windrow.aggregates import Partials
 from windrow.errors import InternalError
 from windrow.logical import nodes as logical
+from windrow.logical.arrival import check_stamps
 from windrow.operators import Gate, LastInstant, Panes
 from windrow.operators import Project as ProjectOperator
 from windrow.operators.state.late import late_schema
@@ -48,8 +49,9 @@ from windrow.spec.time import physical
 
 def plan(node: logical.Node, given: Given = NOTHING) -> Plan:
     """The physical plan; raises PlanError for what is not supported yet, or could never produce output."""
+    check_stamps(each for each in node.walk() if isinstance(each, logical.Scan))
     wanted, better = list(node.schema), rewritten(node)
-    outputs = tuple(p.then(columns(wanted)) for p in _Build(given).pipelines(better))
+    outputs = tuple(p.then(columns(wanted)) for p in Build(given).pipelines(better))
     return Plan(node, outputs, dict(node.schema), better)
 
 
@@ -74,20 +76,24 @@ PLAIN = Wanted()
 
 
 @dataclass(frozen=True)
-class _Build:
+class Build:
     """``in_order``: everything below a window that takes its rows in order is in order, too."""
 
     given: Given
     in_order: bool = False
     reads: list[tuple[Wanted, Read]] = field(default_factory=list)
+    filtered: list[tuple[logical.Filter, Pipeline, Step]] = field(default_factory=list)
     stages: dict[tuple[int, Wanted, bool], Stage] = field(default_factory=dict)
     numbers: count[int] = field(default_factory=count)
+    needed: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def pipelines(self, node: logical.Node, wanted: Wanted = PLAIN) -> list[Pipeline]:
         """What gives the rows of a node, with the attribute that is wanted as their progress value."""
         match node:
             case logical.Scan():
-                return [Pipeline(self._read(node, wanted))]
+                return [self._own_columns(node, p) for p in self._rows(node, wanted)]
+            case logical.Filter() if isinstance(_below_filters(node), logical.Scan):
+                return [self._own_columns(node, p) for p in self._rows(node, wanted)]
             case logical.Filter():
                 return [p.then(selection(node)) for p in self.pipelines(node.input, wanted)]
             case logical.Project():
@@ -108,11 +114,36 @@ class _Build:
                 return [p for group in grouped(node) for p in self._of_group(node, group)]
         return self._results(node, wanted)
 
+    def _rows(self, node: logical.Node, wanted: Wanted) -> list[Pipeline]:
+        """The rows of a source, filtered or not, with all columns that are read."""
+        if not isinstance(node, logical.Filter):
+            assert isinstance(node, logical.Scan)
+            return [Pipeline(self._read(node, wanted))]
+        return [p.then(self._selection(node, p)) for p in self._rows(node.input, wanted)]
+
+    def _selection(self, node: logical.Filter, before: Pipeline) -> Step:
+        """The same step for every query that filters the same rows in the same way: hosts run it once."""
+        for same, there, step in self.filtered:
+            if same == node and (there.source, there.steps) == (before.source, before.steps):
+                return step
+        step = selection(node)
+        self.filtered.append((node, before, step))
+        return step
+
+    def _own_columns(self, node: logical.Node, pipeline: Pipeline) -> Pipeline:
+        """Without columns that are read for other queries only: the state of a query must not depend on those."""
+        [scan] = node.scans
+        if scan.name not in self.needed:
+            return pipeline
+        names = list(self.needed[scan.name])
+        kept = partial(ProjectOperator, [pl.col(names), pl.col("^@.*$")])
+        return pipeline.then(Step("own", kept, f"columns {', '.join(names)}", renames={n: n for n in names}))
+
     def _of_group(self, node: logical.Together, group: Sequence[Member]) -> list[Pipeline]:
         """Queries that share panes, or one query alone; each is a struct column, and the others are NULL."""
         names = [member.name for member in group]
         if len(group) > 1:
-            return [Pipeline(self._shared(node, group)).then(_beside(node, names))]
+            return [Pipeline(self.shared_stage(node, group)).then(_beside(node, names))]
         [member] = group
         row = pl.struct([pl.col(c) for c in member.node.schema]).alias(member.name)
         whole = Step("query", partial(ProjectOperator, [row]), f"rows of query {member.name}")
@@ -271,7 +302,7 @@ class _Build:
         arm = Arm(tuple(pipelines), ByKeys(shape.meet), meeting, named)
         return Stage(next(self.numbers), node, (arm,), steps, shape.name, late, choice, spread=shape.meet)
 
-    def _shared(self, node: logical.Together, found: Sequence[Member]) -> Stage:
+    def shared_stage(self, node: logical.Together, found: Sequence[Member]) -> Stage:
         """One stage for several queries: one pane level, and their window levels over the same panes."""
         panes = panes_of(found)
         window = joined(found, panes)
@@ -286,6 +317,12 @@ class _Build:
         late = late_schema({n: t for n, t in window.schema.items() if n in keys}, window.bound)
         arm = Arm(tuple(p.then(*before) for p in inputs), ByKeys(keys))
         return Stage(next(self.numbers), node, (arm,), (step,), "shared-panes", tuple(late.items()))
+
+
+def _below_filters(node: logical.Node) -> logical.Node:
+    while isinstance(node, logical.Filter):
+        node = node.input
+    return node
 
 
 def replaced(wanted: Wanted) -> Wanted:

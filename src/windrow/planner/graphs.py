@@ -5,19 +5,51 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windrow.graph import Graph
-from windrow.operators import Meld
+from windrow.operators import Fused, Meld, Operator
+from windrow.operators.operator import Stateless
 from windrow.planner.plan import Pipeline, Plan, Read, Stage, Step
 
+Shared = dict[tuple[int | None, Step], int]  # steps that a graph has already, by the node before them
 
-def add_steps(graph: Graph, steps: Sequence[Step], after: int | None) -> int:
-    """Append a chain of operators; without ``after`` its first port becomes an input of the graph."""
-    if after is None:
-        after = graph.add(steps[0].name, steps[0].make())
-        graph.input(after)
-        steps = steps[1:]
-    for step in steps:
-        after = graph.add(step.name, step.make(), [after])
+
+def add_steps(graph: Graph, steps: Sequence[Step], after: int | None, shared: Shared | None = None) -> int:
+    """Append a chain of operators; without ``after`` its first port becomes an input of the graph.
+
+    ``shared``: a step that already follows the same node is not added again. So several chains that begin alike, as
+    those of queries with the same filter, are one as long as they are alike. Else neighbours without state are fused.
+    """
+    if shared is None:
+        for name, operators in _neighbours(steps):
+            operator = operators[0] if len(operators) == 1 else Fused(operators)
+            # Nodes behind it are called as if each had a place of its own: checkpoints hold their names.
+            after = _appended(graph, name, operator, after, len(operators))
+    else:
+        for step in steps:
+            known = shared.get((after, step))
+            if known is None:
+                known = shared[after, step] = _appended(graph, step.name, step.make(), after)
+            after = known
+    assert after is not None
     return after
+
+
+def _appended(graph: Graph, name: str, operator: Operator, after: int | None, places: int = 1) -> int:
+    number = graph.add(name, operator, [] if after is None else [after], places=places)
+    if after is None:
+        graph.input(number)
+    return number
+
+
+def _neighbours(steps: Sequence[Step]) -> list[tuple[str, list[Operator]]]:
+    """The operators of steps under their names; those without state are together with their neighbours."""
+    found: list[tuple[str, list[Operator]]] = []
+    for step in steps:
+        operator = step.make()
+        if found and isinstance(operator, Stateless) and isinstance(found[-1][1][-1], Stateless):
+            found[-1] = f"{found[-1][0]}+{step.name}", [*found[-1][1], operator]
+        else:
+            found.append((step.name, [operator]))
+    return found
 
 
 def add_stage(graph: Graph, steps: Sequence[Step], meetings: Sequence[int]) -> int:
@@ -45,7 +77,7 @@ def whole_graph(plan: Plan) -> Graph:
         ends[read] = add_steps(graph, read.steps, None)
 
     def end_of(pipeline: Pipeline) -> int:
-        return add_steps(graph, pipeline.steps, ends[pipeline.source])
+        return add_steps(graph, [step.whole() for step in pipeline.steps], ends[pipeline.source])
 
     for stage in plan.stages():
         graph.scope = f"stage{stage.number}"
@@ -53,7 +85,7 @@ def whole_graph(plan: Plan) -> Graph:
         for arm in stage.arms:
             before = [end_of(p) for p in arm.inputs]
             meetings.append(graph.add(arm.meeting.name, arm.meeting.make(len(before)), before))
-        ends[stage] = add_stage(graph, stage.steps, meetings)
+        ends[stage] = add_stage(graph, [step.whole() for step in stage.steps], meetings)
     graph.scope = "result"
     last = [end_of(p) for p in plan.outputs]
     if len(last) > 1:

@@ -7,6 +7,7 @@ shard they always are.
 
 from __future__ import annotations
 
+from windrow.errors import PlanError
 from windrow.planner.plan import Pipeline, Plan, Read, Stage
 
 
@@ -32,6 +33,11 @@ class Levels:
     def depth(self) -> int:
         """How many levels there are."""
         return 1 + max(self.of.values(), default=-1)
+
+    def check(self, depth: int) -> None:
+        """Refuse fewer levels than there are."""
+        if self.depth > depth:
+            raise PlanError(f"these queries need {self.depth} levels of state, and {depth} are given")
 
     def stages(self, level: int) -> list[Stage]:
         """The stages of one level, inner ones first."""

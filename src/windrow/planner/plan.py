@@ -5,7 +5,7 @@ Sources and stages are shared by identity: what two stages use, or both arms of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -34,8 +34,13 @@ class Step:
         None  # its half in each part of a stream, and the half for all parts
     )
     in_task: Step | None = None  # what replaces it in a task, which keeps no state when it ends
+    in_one: Callable[[], Operator] | None = None  # how it is made where a plan is one graph, without an exchange
     renames: dict[str, str] | None = None
     computes: tuple[str, ...] = ()  # columns whose values it changes
+
+    def whole(self) -> Step:
+        """The step as it runs where the whole plan is one graph."""
+        return self if self.in_one is None else replace(self, make=self.in_one, in_one=None)
 
     def split(self) -> Step:
         """The step as it runs in a part of a stream, where it sends what it sees to the other half."""
@@ -157,11 +162,11 @@ class Plan:
 
     def stages(self) -> list[Stage]:
         """All stages, inner ones first, each once."""
-        return [source for source in _sources(self.outputs) if isinstance(source, Stage)]
+        return [source for source in sources_of(self.outputs) if isinstance(source, Stage)]
 
     def reads(self) -> list[Read]:
         """All sources as they are read, each once, in the order in which a graph numbers its inputs."""
-        return [source for source in _sources(self.outputs) if isinstance(source, Read)]
+        return [source for source in sources_of(self.outputs) if isinstance(source, Read)]
 
     def pipelines(self) -> list[Pipeline]:
         """All pipelines: those into stages, then those that give the result."""
@@ -174,6 +179,25 @@ class Plan:
     def choices(self) -> dict[str, str]:
         """The algorithm of each aggregation that has a choice: what ``Given.kept`` takes."""
         return {text(s.node): s.algorithm for s in self.stages() if s.choice is not None}
+
+    def number_of(self, output: int) -> int:  # noqa: ARG002 (one query has one number)
+        """The number of the query that an output belongs to."""
+        return 0
+
+    def owners(self) -> dict[int, tuple[int, ...]]:
+        """By the number of a stage, the numbers of the queries that use it."""
+        found: dict[int, tuple[int, ...]] = {}
+        for output, pipeline in enumerate(self.outputs):
+            for source in sources_of([pipeline]):
+                if isinstance(source, Stage):
+                    others = found.get(source.number, ())
+                    number = self.number_of(output)
+                    found[source.number] = others if number in others else (*others, number)
+        return found
+
+    def needed_by(self, stage: Stage) -> Mapping[str, Sequence[str]]:  # noqa: ARG002 (they are all of one query)
+        """The columns of each source that the query of a stage reads."""
+        return self.needed
 
     def late_schema(self) -> dict[str, pl.DataType]:
         """The columns of the late records of all stages."""
@@ -191,18 +215,25 @@ class Plan:
         return {s.name: [c for c in s.schema if c in found[s.name]] for s in self.scans()}
 
     def read_from(self, scan: Scan) -> list[str]:
-        """The columns that are read from a source: those that the query needs, and the one of markers."""
+        """The columns that are read from a source: those that the query needs, and the one of markers. Where it needs
+        nothing but when rows arrived, any column tells how many there are.
+        """
         marker = [scan.source.marker] if scan.source.marker is not None else []
-        return [*self.needed[scan.name], *marker]
+        found = [*(c for c in self.needed[scan.name] if c not in scan.stamps), *marker]
+        return found or [next(c for c in scan.schema if c not in scan.stamps)]
+
+    def stamps_of(self, scan: Scan) -> list[str]:
+        """The attributes of arrival that the query needs, and a host gives to the rows of a source."""
+        return [c for c in scan.stamps if c in self.needed[scan.name]]
 
 
-def _sources(pipelines: Sequence[Pipeline]) -> list[Read | Stage]:
+def sources_of(pipelines: Iterable[Pipeline]) -> list[Read | Stage]:
     """What pipelines begin with, inner ones first, each once."""
-    return list(dict.fromkeys(_sources_of(pipelines)))
+    return list(dict.fromkeys(_walked(pipelines)))
 
 
-def _sources_of(pipelines: Sequence[Pipeline]) -> Iterator[Read | Stage]:
+def _walked(pipelines: Iterable[Pipeline]) -> Iterator[Read | Stage]:
     for pipeline in pipelines:
         if isinstance(pipeline.source, Stage):
-            yield from _sources_of(pipeline.source.inputs)
+            yield from _walked(pipeline.source.inputs)
         yield pipeline.source

@@ -78,7 +78,8 @@ def reading(scan: Scan, attribute: str | None, by_rows: bool, needs: tuple[str, 
     assert attribute is not None
     slack = dict(source.also)[attribute]
     other = Progress(attribute, slack, row_num=source.row_num, row_slack=source.row_slack)
-    return Read(scan, attribute, admission(replace(scan, source=other), by_rows, (*needs, scan.progress)))
+    steps = admission(replace(scan, source=other), by_rows, (*needs, scan.progress))
+    return Read(scan, attribute, (*_unmarked(source), *steps[:1], *_parsed(scan), *steps[1:]))
 
 
 def admission(scan: Scan, by_rows: bool, needs: tuple[str, ...]) -> tuple[Step, ...]:
@@ -90,13 +91,7 @@ def admission(scan: Scan, by_rows: bool, needs: tuple[str, ...]) -> tuple[Step, 
         admit = partial(Admit, number, scan.schema[number], None, None, source.row_num[:-1], called=named)
         first = Step("admit", admit, f"rows without a number in {' and '.join(source.row_num)} to the side output")
         sourced = len(source.row_num) > 1
-        steps = [first]
-        if source.parse is not None:  # not needed here, but the query can ask for it
-            read = parsed(pl.col(scan.progress), source.parse).alias(scan.progress)
-            tried = partial(ProjectOperator, [pl.exclude(scan.progress), read])
-            steps.append(Step("parse", tried, f"{scan.progress} as a timestamp, or NULL"))
-        if source.marker is not None:
-            steps.insert(0, Step("unmarked", partial(Unmarked, source.marker), "without markers"))
+        steps = [*_unmarked(source), first, *_parsed(scan)]
         if sourced:
             tag = [pl.all(), pl.col(source.row_num[0]).alias(SOURCE)]
             steps.append(Step("partition", partial(ProjectOperator, tag), f"promises by {source.row_num[0]}"))
@@ -114,6 +109,21 @@ def admission(scan: Scan, by_rows: bool, needs: tuple[str, ...]) -> tuple[Step, 
         return first, Step("generate", partial(Generate, rule), promises_text(scan), halves)
     says = f"promise max({scan.progress}) - slack" if source.slack is not None else "notes how far the stream comes"
     return first, Step("punctuate", partial(Punctuate, source.slack), says)
+
+
+def _unmarked(source: Progress) -> tuple[Step, ...]:
+    """Promises on another attribute mean nothing here."""
+    marker = source.marker
+    return () if marker is None else (Step("unmarked", partial(Unmarked, marker), "without markers"),)
+
+
+def _parsed(scan: Scan) -> tuple[Step, ...]:
+    """A progress value that is text: it is not what rows progress on here, but the query can ask for it."""
+    if scan.source.parse is None:
+        return ()
+    read = parsed(pl.col(scan.progress), scan.source.parse).alias(scan.progress)
+    tried = partial(ProjectOperator, [pl.exclude(scan.progress), read])
+    return (Step("parse", tried, f"{scan.progress} as a timestamp, or NULL"),)
 
 
 def projection(node: Project, by_rows: bool = False) -> tuple[Step, ...]:

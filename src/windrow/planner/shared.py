@@ -65,8 +65,11 @@ def _alike(a: Member, b: Member) -> bool:
 
 
 def _shares(node: WindowAggregate | None) -> bool:
-    """Whether panes are all that a window needs: no window of another type, option or algorithm has them."""
-    if node is None:
+    """Whether panes are all that a window needs: no window of another type, option or algorithm has them.
+
+    A row for which a user's function fails is bad for that query, and for no other.
+    """
+    if node is None or any(call.user is not None for call in node.calls):
         return False
     plain = node.options.late in ("drop", "error") and not node.options.versioned and not node.options.empty
     return isinstance(node.window, Sliding) and plain and node.using in (None, "paned") and node.memory is None

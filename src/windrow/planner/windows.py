@@ -22,6 +22,7 @@ from windrow.operators import (
     FixedTable,
     Instants,
     Paned,
+    PanedRows,
     Panes,
     PartitionedRows,
     Running,
@@ -33,6 +34,7 @@ from windrow.operators import (
 from windrow.operators.operator import Operator
 from windrow.operators.state.levels import Named
 from windrow.operators.windows.fixed_table import MEMORY, slots_for
+from windrow.operators.windows.paned_rows import FEW, takes_rows
 from windrow.planner.plan import Step
 from windrow.spec.flush import Flush
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
@@ -71,10 +73,13 @@ def _sliding(node: WindowAggregate, aggregates: Partials, algorithm: str | None,
     keys, options = key_names(node), node.options
     what = Windowing(window, keys, aggregates, node.bound, options, groups_promised(node))
     if algorithm == "paned":
-        low = Step("panes", partial(Panes, window, keys, aggregates, options), "one partial per pane and group")
+        few = takes_rows(what)
+        panes = partial(Panes, window, keys, aggregates, options)
+        low = Step("panes", panes, "one partial per pane and group", in_one=partial(panes, few=FEW) if few else None)
         by = what.named
         name = "group-paned" if by else algorithm
-        paned = Step("paned", partial(Paned, what), f"panes merged to windows as they close{_apart(by)}")
+        says = f"panes merged to windows as they close{_apart(by)}"
+        paned = Step("paned", partial(Paned, what), says, in_one=partial(PanedRows, what) if few else None)
         return Physical(name, (low,), paned, keys)
     if algorithm == TWO_LEVEL:
         paned = Step("paned", partial(Paned, what), "panes merged to windows as they close")

@@ -154,6 +154,13 @@ class Files:
             for frame in read(data, own or arrow.names[:1]):  # any column gives the number of rows
                 yield frame.cast({c: wanted[c] for c in own}).with_columns(added).select(list(wanted))
 
+    def count(self, file: File, needed: Sequence[str]) -> int:
+        """How many rows a file has."""
+        if self.format == "parquet":
+            with self.open(file) as data:
+                return int(pq.ParquetFile(data).metadata.num_rows)
+        return sum(frame.height for frame in self.frames(file, needed))
+
     def rows(self, file: File, needed: Sequence[str]) -> list[pl.DataFrame]:
         """The rows of a file in all columns of the stream; one that is not needed is NULL where it cannot be read."""
         others = {c: t for c, t in self.columns if c not in needed}

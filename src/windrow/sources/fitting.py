@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,14 @@ import polars as pl
 
 from windrow.errors import DataError, listing
 from windrow.operators.progress.admit import UNPARSABLE, foreign
-from windrow.sources.frames import dicts, normal, table
+from windrow.sources.frames import dicts, normal, normal_type, table
 from windrow.spec.names import REASON
 
 TEXTS = (pl.String, pl.Categorical, pl.Enum)
 MISFIT = (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError)
+KINDS: dict[type[pl.DataType], type] = {pl.Int64: int, pl.Float64: float, pl.String: str, pl.Boolean: bool}
+FEW = 8  # rows
+NOTHING = pl.DataFrame()
 Odd = dict[int, Any]  # the values that do not fit, by row
 
 
@@ -41,16 +45,21 @@ class Fitting:
     progress: str
     needed: Collection[str] = ()
     marker: str | None = None  # its values can be anything: those that are no promise are bad rows
+    stamps: Collection[str] = ()  # columns that rows get as they arrive, and must not have yet
 
     def fit(self, data: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The rows as the query takes them, and the bad ones with the reason, their progress values as text."""
+        if (ready := self._as_declared(data)) is not None:
+            return ready, NOTHING
         given = table(data)
         if given is not None:
             self._check_columns(given)
+            self._check_stamps(given.columns)
             found = {c: fitted(given[c], t) for c, t in self.schema.items() if c in given.columns}
             marks = [given[self.marker]] if self.marker is not None else []
         else:
             rows = dicts(data)
+            self._check_stamps({name for row in rows for name in row} if self.stamps else ())
             found = {c: _of_values(c, [row.get(c) for row in rows], t) for c, t in self.schema.items()}
             marks = [_marks(self.marker, rows)] if self.marker is not None else []
         frame = pl.DataFrame([*(series for series, _ in found.values()), *marks])
@@ -62,7 +71,39 @@ class Fitting:
             if rest and column != self.progress:
                 raise self._misfit(column, min(rest), odd[min(rest)])
             bad |= dict.fromkeys(rest, UNPARSABLE)
-        return self._parted(frame, bad, found[self.progress][1]) if bad else (frame, pl.DataFrame())
+        return self._parted(frame, bad, found[self.progress][1]) if bad else (frame, NOTHING)
+
+    def _as_declared(self, data: Any) -> pl.DataFrame | None:
+        """A frame with the declared columns, in their order, and nothing else, or a few rows with values of exactly
+        their types: nothing can be wrong with these, and looking for it would take longer than all that follows.
+        """
+        if self.marker is not None:
+            return None
+        if isinstance(data, pl.DataFrame):
+            return data if data.columns == self._names and data.dtypes == self._dtypes else None
+        if type(data) is not list or not 0 < len(data) <= FEW or self._kinds is None:
+            return None
+        if not all(type(row) is dict and {c: type(v) for c, v in row.items()} == self._kinds for row in data):
+            return None
+        try:
+            return pl.DataFrame(data, schema=self.schema)
+        except MISFIT:  # a number beyond its type
+            return None
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return list(self.schema)
+
+    @cached_property
+    def _dtypes(self) -> list[pl.DataType | None]:
+        """The declared types; None, which no column has, for those that are changed to others inside a query."""
+        return [dtype if normal_type(dtype) == dtype else None for dtype in self.schema.values()]
+
+    @cached_property
+    def _kinds(self) -> dict[str, type] | None:
+        """The types of Python values that are those of the columns; None if a column has no such type."""
+        found = {c: KINDS.get(type(dtype)) for c, dtype in self.schema.items()}
+        return {c: kind for c, kind in found.items() if kind is not None} if None not in found.values() else None
 
     def _parted(self, frame: pl.DataFrame, bad: Mapping[int, str], odd: Odd) -> tuple[pl.DataFrame, pl.DataFrame]:
         inside = pl.Series(np.isin(np.arange(frame.height), list(bad)))
@@ -73,10 +114,17 @@ class Fitting:
 
     def _check_columns(self, given: pl.DataFrame) -> None:
         wanted = {*self.needed, self.progress, *([self.marker] if self.marker is not None else [])}
-        if missing := wanted.difference(given.columns):
+        if missing := wanted.difference(self.stamps, given.columns):
             raise DataError(
                 f"the table for source {self.name!r} lacks {listing(missing)}, which the query needs; it has: "
                 f"{listing(given.columns)}. Nothing of it was taken"
+            )
+
+    def _check_stamps(self, columns: Collection[str]) -> None:
+        if there := [c for c in self.stamps if c in columns]:
+            raise DataError(
+                f"rows of source {self.name!r} get {listing(there)} as they arrive, and these have values there: "
+                "declare the stream with that column, or leave it out. Nothing of the batch was taken"
             )
 
     def _misfit(self, column: str, row: int, value: Any) -> DataError:
@@ -93,7 +141,8 @@ def fitted(given: pl.Series, dtype: pl.DataType) -> tuple[pl.Series, Odd]:
     >>> fitted(pl.Series("x", [1.0, 1.5]), pl.Int64())[1]
     {1: 1.5}
     """
-    given = normal(given.to_frame()).to_series()
+    if normal_type(given.dtype) != given.dtype:
+        given = normal(given.to_frame()).to_series()
     if given.dtype == dtype:
         return given, {}
     if not _takes(dtype, given.dtype):
@@ -156,14 +205,14 @@ def _of_values(name: str, values: Sequence[Any], dtype: pl.DataType) -> tuple[pl
     for row, value in enumerate(values):
         zoned = isinstance(value, datetime) and value.tzinfo is not None
         rows.setdefault((type(value), zoned), []).append(row)
-    parts, odd = [pl.Series(name, [], dtype=dtype)], Odd()
+    parts, odd = list[pl.Series](), Odd()
     for at in rows.values():
         column = _inferred(name, [values[row] for row in at])
         part, lost = fitted(column, dtype) if column is not None else (None, dict.fromkeys(range(len(at))))
         parts.append(pl.Series(name, [None] * len(at), dtype=dtype) if part is None else part)
         odd |= {at[i]: values[at[i]] for i in lost}
     if len(rows) < 2:
-        return parts[-1], odd
+        return parts[0] if parts else pl.Series(name, [], dtype=dtype), odd
     places = np.argsort(np.concatenate([np.array(at) for at in rows.values()]))
     return pl.concat(parts).gather(places), odd
 

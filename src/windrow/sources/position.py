@@ -7,6 +7,7 @@ import json
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from windrow.errors import CheckpointError
@@ -30,6 +31,9 @@ class Position:
     known: Mapping[int, int] = field(default_factory=dict)  # by what a file is remembered, its time in seconds
     batch: tuple[File, ...] = ()
     aside: tuple[tuple[File, str], ...] = ()
+    arrived: int = 0  # when the files of the step were found, in microseconds, where a query wants to know; never less
+    rows: int = 0  # how many rows were read, where a query wants to number them
+    first: tuple[int, ...] = ()  # then, the number of the first row of each file of the step
     complete: bool = True  # false in one of format 1: what is older than ``remember`` then counts as read
 
     def fresh(self, there: Iterable[File], remember: int) -> list[File]:
@@ -42,9 +46,17 @@ class Position:
         return seconds(file) < self.newest - remember
 
     def after(
-        self, read: Sequence[File], aside: Sequence[tuple[File, str]], remember: int, there: Sequence[File] = ()
+        self,
+        read: Sequence[File],
+        aside: Sequence[tuple[File, str]],
+        remember: int,
+        there: Sequence[File] = (),
+        now: int | None = None,
+        sizes: Sequence[int] = (),
     ) -> Position:
-        """The position after one more step. ``there`` are all files that are to be seen."""
+        """The position after one more step. ``there`` are all files that are to be seen; ``now``: when, if wanted, and
+        ``sizes``: how many rows the files have that are read, if wanted.
+        """
         every = [*read, *(f for f, _ in aside)]
         newest = max([self.newest, *(seconds(f) for f in every)])
         known = {**self.known, **{f.key: seconds(f) for f in read}, **{f.attempt: seconds(f) for f, _ in aside}}
@@ -52,7 +64,9 @@ class Position:
             known |= {f.key: seconds(f) for f in there if self.too_old(f, remember)}
         here = {f.key if f.key in known else f.attempt for f in there}
         known = {key: at for key, at in known.items() if at >= newest - remember or key in here}
-        return Position(self.count + len(every), newest, known, tuple(read), tuple(aside))
+        arrived = self.arrived if now is None else max(self.arrived, now)
+        *first, rows = accumulate(sizes, initial=self.rows)
+        return Position(self.count + len(every), newest, known, tuple(read), tuple(aside), arrived, rows, tuple(first))
 
     def to_json(self) -> dict[str, Any]:
         packed = b"".join(_ENTRY.pack(at, key) for key, at in sorted(self.known.items()))
@@ -63,6 +77,8 @@ class Position:
             "recent": base64.b64encode(packed).decode(),
             "batch": json.dumps([[f.mtime_ns, f.path, f.size] for f in self.batch]),
             "aside": json.dumps([[f.mtime_ns, f.path, f.size, reason] for f, reason in self.aside]),
+            **({"arrived": self.arrived} if self.arrived else {}),
+            **({"rows": self.rows, "first": json.dumps(self.first)} if self.rows else {}),
         }
 
     @staticmethod
@@ -84,6 +100,9 @@ class Position:
             {key: at for at, key in _ENTRY.iter_unpack(base64.b64decode(given["recent"]))},
             tuple(File(*f) for f in json.loads(given["batch"])),
             tuple((File(*f), reason) for *f, reason in json.loads(given["aside"])),
+            int(given.get("arrived", 0)),
+            int(given.get("rows", 0)),
+            tuple(json.loads(given.get("first", "[]"))),
             written == FORMAT,
         )
 

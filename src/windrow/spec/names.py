@@ -36,4 +36,6 @@ HOME = "@home"  # of a row that is copied to several shards: whether this is the
 
 WINDOW_START, WINDOW_END, WINDOW_TIME = "window_start", "window_end", "window_time"
 
+ARRIVAL_TS, POSITION = "arrival_ts", "row_num"  # when a row arrived, and as which: attributes that need no declaration
+
 BRANCH = "@branch"  # the name of what a branch of a Split begins with

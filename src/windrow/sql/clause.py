@@ -151,6 +151,9 @@ class Clause:
             zone=zone,
         )
 
+    def _over(self) -> exp.Expr | None:
+        return self.clause.args.get("wa") or self.clause.args.get("rattr")
+
     def _by_rows(self) -> bool:
         return bool(self.clause.args.get("range")) and self.in_rows("range")
 
@@ -160,7 +163,7 @@ class Clause:
             raise fail(given, f"{what} of a window of ROWS must be a number of ROWS", self.sql)
         text = given.name if rows else f"{given.name} {unit.name if unit is not None else ''}".strip()
         try:
-            return length(text, pl.Int64() if rows else self._attribute(None), what)
+            return length(text, pl.Int64() if rows else self._attribute(self._over()), what)
         except QueryError as error:
             raise fail(given, str(error), self.sql) from None
 

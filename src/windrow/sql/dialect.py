@@ -15,10 +15,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.logical.reading import SparkSql
 from windrow.sql.sequence_parser import SequenceParser
-from windrow.sql.trees import CLAUSE, COMMA, EMIT, UNIONED, Seq
-from windrow.sql.window_parser import PARAMETERS
-
-OPENING = TokenType.BLOCK_START  # a type that nothing in Spark SQL uses
+from windrow.sql.trees import COMMA, EMIT, UNIONED
+from windrow.sql.window_parser import OPENING, PARAMETERS
 
 
 class WindrowParser(SequenceParser):
@@ -75,9 +73,6 @@ class WindrowParser(SequenceParser):
             self.raise_error("Expected a number after LIMIT", self._next)
         return super()._parse_limit(*args, **kwargs)
 
-    def _at_clause(self) -> bool:
-        return self._curr.token_type == OPENING
-
     def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
         items, excluded = super()._parse_projections()
         return ([*items, self._parse_stream_window()], excluded) if self._at_clause() else (items, excluded)
@@ -101,37 +96,6 @@ class WindrowParser(SequenceParser):
         for join in self._parse_joins() if extended and kwargs.get("joins") else ():
             this.append("joins", join)
         return this
-
-    def _parse_clause(self, this: exp.Expr) -> bool:
-        """The window clause after a table."""
-        if not self._at_clause():
-            return False
-        this.set(CLAUSE, self._parse_stream_window())
-        self._parse_late_alias(this, whole=True)
-        if self._at_punctuated():
-            self.raise_error("PUNCTUATED BY stands right after a table, before the window clause")
-        return True
-
-    def _parse_after_table(self, table: exp.Expr) -> None:
-        self._parse_late_alias(table)
-        self._parse_punctuated(table)
-        self._parse_clause(table)
-
-    def _parse_after_seq(self, found: Seq) -> None:
-        if self._at_table_union():
-            self.raise_error("A union of a sequence is one of queries: SELECT .. FROM SEQ(..) UNION ALL SELECT ..")
-        if self._at_clause():
-            found.set(CLAUSE, self._parse_stream_window())
-
-    def _at_table_union(self) -> bool:
-        """``FROM a UNION b`` or ``FROM a UNION (b UNION c)``, where standard SQL would have a query on the right."""
-        if self._curr.token_type != TokenType.UNION:
-            return False
-        after = self._index + 1
-        while after < len(self._tokens) and self._tokens[after].token_type in (TokenType.ALL, TokenType.L_PAREN):
-            after += 1
-        named = (TokenType.VAR, TokenType.IDENTIFIER)
-        return after < len(self._tokens) and self._tokens[after].token_type in named
 
     def _parse_query_modifiers(self, this: Any) -> Any:
         found = super()._parse_query_modifiers(this)

@@ -35,7 +35,8 @@ class JoinedTables:
     def plan(self) -> Node:
         """The joined rows. The columns of the SELECT are resolved on the way, and its WHERE is used up."""
         self._check()
-        self.scope = Scope([t.name for t in self.leaves], [t.schema for t in self.leaves], self.terms.text)
+        hidden = [t.node.hidden if isinstance(t, Leaf) else () for t in self.leaves]
+        self.scope = Scope([t.name for t in self.leaves], [t.schema for t in self.leaves], self.terms.text, hidden)
         self.origins: Origins = {
             self.scope.joined_name(t.index, c): (t.index, c) for t in self.leaves for c in t.schema
         }

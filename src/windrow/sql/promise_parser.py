@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from windrow.sql.trees import PUNCTUATED, PromiseArgument, PunctuatedBy
+from windrow.sql.trees import CLAUSE, PUNCTUATED, PromiseArgument, PunctuatedBy
 from windrow.sql.window_parser import WindowParser
 
 
@@ -31,6 +31,26 @@ class PromiseParser(WindowParser):
         if not this.args.get("alias") and (alias := self._parse_table_alias()):
             alias.meta["whole"] = whole
             this.set("alias", alias)
+
+    def _parse_clause(self, this: exp.Expr) -> bool:
+        """The window clause after a table."""
+        if not self._at_clause():
+            return False
+        this.set(CLAUSE, self._parse_stream_window())
+        self._parse_late_alias(this, whole=True)
+        if self._at_punctuated():
+            self.raise_error("PUNCTUATED BY stands right after a table, before the window clause")
+        return True
+
+    def _at_table_union(self) -> bool:
+        """``FROM a UNION b`` or ``FROM a UNION (b UNION c)``, where standard SQL would have a query on the right."""
+        if self._curr.token_type != TokenType.UNION:
+            return False
+        after = self._index + 1
+        while after < len(self._tokens) and self._tokens[after].token_type in (TokenType.ALL, TokenType.L_PAREN):
+            after += 1
+        named = (TokenType.VAR, TokenType.IDENTIFIER)
+        return after < len(self._tokens) and self._tokens[after].token_type in named
 
     def parse_promise(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
         """A text that is one promise rule."""

@@ -5,7 +5,7 @@ Over several tables, ``L.src`` and ``R.src`` are two columns, and ``src`` alone 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,7 +44,7 @@ def renamed(tree: exp.Expr, node: Node, sql: str) -> Node:
     given = alias.args.get("columns") if alias is not None else None
     if alias is None or not given:
         return node
-    old, new = visible(node.schema), [c.name for c in given]
+    old, new = [c for c in visible(node.schema) if c not in node.hidden], [c.name for c in given]
     if tree.args.get(UNIONED) and alias.meta.get("whole"):
         raise fail(given[0], "an alias of united tables cannot name columns: rename them in a query", sql)
     if odd := [c for c in given if not isinstance(c, exp.Identifier)]:
@@ -85,6 +85,12 @@ class Scope:
     names: Sequence[str | None]
     schemas: Sequence[Schema]
     text: str
+    hidden: Sequence[Collection[str]] = ()  # of each table, the columns that * does not stand for
+
+    def shown(self, table: int) -> list[str]:
+        """The columns that ``s.*`` stands for."""
+        hidden = self.hidden[table] if self.hidden else ()
+        return [c for c in visible(self.schemas[table]) if c not in hidden]
 
     @property
     def everything(self) -> View:
@@ -236,13 +242,13 @@ class Stars:
     def _of(self, item: exp.Column) -> list[tuple[str, exp.Expr]]:
         table = self.scope.table(item)
         self.scope._check(table, item, self.view)
-        return [self._named(table, c) for c in visible(self.scope.schemas[table])]
+        return [self._named(table, c) for c in self.scope.shown(table)]
 
     def _all(self, star: exp.Star) -> list[tuple[str, exp.Expr]] | None:
         """What USING makes one comes first; None where the columns of all tables have their own names anyway."""
         found = [(each.name, each.tree.copy()) for each in self.view.merged]
         for table in self.view.tables:
-            own = visible(self.scope.schemas[table])
+            own = self.scope.shown(table)
             found += [self._named(table, c) for c in own if not self.view.merges(table, c)]
         names = [name for name, _ in found]
         if twice := {n for n in names if names.count(n) > 1}:
@@ -250,6 +256,7 @@ class Stars:
             message = f"{tables} have columns {listing(twice)}: name the columns, and give these different names"
             raise fail(star, message, self.scope.text)
         same = len(self.view.tables) == len(self.scope.names) and all(name == tree.name for name, tree in found)
+        same = same and not any(self.scope.hidden)
         return None if same and not self.view.merged else found
 
     def _named(self, table: int, column: str) -> tuple[str, exp.Expr]:

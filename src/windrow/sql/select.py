@@ -14,6 +14,7 @@ from windrow.api.sources import UNNAMED
 from windrow.api.stream import Stream
 from windrow.api.tables import UNNAMED as UNNAMED_TABLE
 from windrow.errors import QueryError, listing
+from windrow.logical.arrival import check_stamps
 from windrow.logical.checked import (
     attribute,
     distinct,
@@ -31,6 +32,7 @@ from windrow.logical.nodes import (
 )
 from windrow.logical.reading import read
 from windrow.spec.tables import Table
+from windrow.sql.arrival import with_arrival
 from windrow.sql.consumed import check
 from windrow.sql.dialect import Windrow
 from windrow.sql.grouped import Grouped
@@ -64,10 +66,13 @@ def sql(query: str, *functions: UserFunction | Promise, **tables: Stream | Table
     named = {name: _named(table, name) for name, table in tables.items() if not isinstance(table, Table)}
     aggregates = {f.name: f.definition for f in functions if isinstance(f, UserFunction)}
     rules = users([f for f in functions if isinstance(f, Promise)])
-    node = _Planner(query, aggregates, named, rules, statics=statics).query(_parse(query))
+    tree = _parse(query)
+    named = with_arrival(tree, named)
+    node = _Planner(query, aggregates, named, rules, statics=statics).query(tree)
     sources = merged(named.values())
     used: dict[str, Scan] = {}
-    for scan in _scans(node):
+    check_stamps(scans := _scans(node))
+    for scan in scans:
         if used.setdefault(scan.name, scan).source != scan.source:
             raise QueryError(TWICE.format(scan.name))
     return Stream(node, {name: source for name, source in sources.items() if name in used})

@@ -68,7 +68,8 @@ class SequenceRows:
         self.steps = [self._step(each) for each in self.tree.expressions]
         text, specs = self.terms.text, [step.spec for step in self.steps]
         self._check(specs)
-        self.scope = Scope([s.name for s in self.steps], [s.node.schema for s in self.steps], text)
+        hidden = [s.node.hidden for s in self.steps]
+        self.scope = Scope([s.name for s in self.steps], [s.node.schema for s in self.steps], text, hidden)
         self.origins: Origins = {
             self.scope.joined_name(i, c): (i, c) for i, step in enumerate(self.steps) for c in step.node.schema
         }
@@ -196,7 +197,7 @@ class SequenceRows:
         """``*`` is the columns of all steps with one row; a name that several have stands behind that of the step."""
         if any(isinstance(item, WindowClause) for item in self.select.expressions):
             return
-        own = [(i, c) for i in view.tables for c in visible(self.steps[i].node.schema) if not view.merges(i, c)]
+        own = [(i, c) for i in view.tables for c in self.scope.shown(i) if not view.merges(i, c)]
         names = [c for _, c in own] + [each.name for each in view.merged]
         found: list[tuple[str, exp.Expr]] = [(each.name, each.tree.copy()) for each in view.merged]
         for i, c in own:

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.sql.promise_parser import PromiseParser
-from windrow.sql.trees import KEYS, MATCHED, PAIRING, WITHIN, Seq, Step
+from windrow.sql.trees import CLAUSE, KEYS, MATCHED, PAIRING, WITHIN, Seq, Step
 
 KINDS = ("INNER", "LEFT", "RIGHT", "FULL", "OUTER", "CROSS", "SEMI", "ANTI", "NATURAL", "ASOF")
 PAIRINGS = ("RECENT", "CHRONICLE")
@@ -213,11 +213,16 @@ class SequenceParser(PromiseParser):
 
     def _parse_after_table(self, table: exp.Expr) -> None:
         """An alias and the clauses of a table, behind the + of a step."""
-        raise NotImplementedError
+        self._parse_late_alias(table)
+        self._parse_punctuated(table)
+        self._parse_clause(table)
 
     def _parse_after_seq(self, found: Seq) -> None:
         """The window over a sequence."""
-        raise NotImplementedError
+        if self._at_table_union():
+            self.raise_error("A union of a sequence is one of queries: SELECT .. FROM SEQ(..) UNION ALL SELECT ..")
+        if self._at_clause():
+            found.set(CLAUSE, self._parse_stream_window())
 
     def _at_emit(self) -> bool:
         return self._at_words("EMIT", "EARLY")

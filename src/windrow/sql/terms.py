@@ -101,7 +101,7 @@ class Terms:
                 raise fail(item, "EXCEPT takes column names", self.text)
             tree.this.meta.update(item.meta)
         left_out = {self.resolved(t, node).name for t in trees}
-        return [(c, exp.column(c)) for c in visible(node.schema) if c not in left_out]
+        return [(c, exp.column(c)) for c in visible(node.schema) if c not in left_out and c not in node.hidden]
 
     # -- expressions ---------------------------------------------------------------------------------------------
     def resolved(self, tree: exp.Expr, node: Node) -> exp.Expr:

@@ -8,6 +8,7 @@ from sqlglot.tokenizer_core import TokenType
 from windrow.logical.reading import StrictParser
 from windrow.sql.trees import WindowClause, WindowLength
 
+OPENING = TokenType.BLOCK_START  # the bracket of a clause: a type that nothing in Spark SQL uses
 UNIT_TOKENS = {TokenType.VAR, TokenType.ROWS, TokenType.ROW, TokenType.YEAR}
 OPTIONS = ("ORIGIN", "TIME", "WITH", "WITHOUT", "LATE", "GENEROUS", "CONSISTENT")
 PARAMETERS = ("RANGE", "SLIDE", "WA", "WATTR", "RATTR", "SATTR", "PA", "TUMBLING", "ROWS", "SESSION", *OPTIONS)
@@ -17,6 +18,9 @@ FOLLOWS = ("KEYS", "WITHIN", "AFTER", "FOLLOWING", "RECENT", "CHRONICLE", "EMIT"
 
 class WindowParser(StrictParser):
     """Reads a window clause; where one may stand, ``WindrowParser`` knows."""
+
+    def _at_clause(self) -> bool:
+        return self._curr.token_type == OPENING
 
     def _parse_stream_window(self) -> WindowClause:
         clause = WindowClause()

@@ -14,9 +14,10 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -41,15 +42,21 @@ from windrow.testing.mismatch import Mismatch
 from windrow.testing.state_store import Handle, StateStore
 
 ARROW_TYPES = {"INT": pa.int32(), "BIGINT": pa.int64(), "BINARY": pa.binary(), "STRING": pa.string()}
+START = datetime(2024, 1, 1, tzinfo=UTC)  # of the first micro-batch
+NOW = "current_timestamp() AS "
 Partition = list[pa.RecordBatch]
 Rows = pl.DataFrame | Sequence[pl.DataFrame]  # for one task, or for several
 
 
 # -- a session ---------------------------------------------------------------------------------------------------------
 class SimulatedSpark:
-    """A stand-in for a session: makes sources and runs queries. ``seed`` decides whatever Spark leaves open."""
+    """A stand-in for a session: makes sources and runs queries. ``seed`` decides whatever Spark leaves open.
 
-    def __init__(self, shards: int = 2, seed: int = 0) -> None:
+    ``clock``: when a micro-batch begins; without one they begin a second apart.
+    """
+
+    def __init__(self, shards: int = 2, seed: int = 0, clock: Callable[[], datetime] | None = None) -> None:
+        self.clock = clock
         settings = {SHUFFLE_PARTITIONS: str(shards), STATE_STORE: "RocksDBStateStoreProvider"}
         self.conf = SimpleNamespace(get=settings.__getitem__, set=settings.__setitem__)
         self.sparkContext = SimpleNamespace(defaultParallelism=shards)
@@ -69,13 +76,13 @@ class SimulatedSpark:
 
     def start(self, query: Stream, checkpoint: Checkpoint | None = None, **options: Any) -> Running:
         """A streaming query, from the beginning or from a checkpoint; ``options`` are those of ``to_spark``."""
-        with _without_jvm():
+        with without_jvm():
             frame = query.to_spark(**options)
         return Running(self, frame, {n: s.data for n, s in query.sources.items()}, checkpoint or Checkpoint())
 
     def collect(self, query: Stream) -> pl.DataFrame:
         """The result of a query over finite sources. Spark's own aggregation is not simulated: ours takes its place."""
-        with _without_jvm():
+        with without_jvm():
             frame = query.to_spark(with_late=applies(query.plan(), {n: s.data for n, s in query.sources.items()}))
         found = Run(self).rows(frame)
         both = {RESULTS, LATE_ROWS} <= set(found.columns)
@@ -84,9 +91,14 @@ class SimulatedSpark:
 
 @dataclass
 class Checkpoint:
-    """What survives a restart: the state of each stateful operator, as of the last commit."""
+    """What survives a restart: the state of each stateful operator, as of the last commit, and the log of
+    micro-batches: how many have ended, and when the next one began, if it has begun.
+    """
 
     stores: list[StateStore] = field(default_factory=list)
+    batch: int = 0  # of a session: the next micro-batch
+    ended: int = 0
+    begun: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -113,14 +125,20 @@ class Running:
         """One micro-batch over new rows. Without ``commit`` it dies before its end, and leaves nothing behind."""
         drafts = [store.draft() for store in self.checkpoint.stores]
         given = {self.sources[name]: part for name, part in rows.items()}
-        run = Run(self.spark, given, dict(zip(self.frame.stateful(), drafts, strict=True)))
+        at = self.checkpoint.begun = self.checkpoint.begun or self._now()
+        run = Run(self.spark, given, dict(zip(self.frame.stateful(), drafts, strict=True)), at)
         found = run.rows(self.frame)
         if commit:
             self.checkpoint.stores = drafts
+            self.checkpoint.ended += 1
+            self.checkpoint.begun = None
         if not {RESULTS, LATE_ROWS} <= set(found.columns):
             return MicroBatch(found, pl.DataFrame(), run.counts)
         results, late, bad = (_column(found, name) for name in (RESULTS, LATE_ROWS, BAD_ROWS))
         return MicroBatch(results, late, run.counts, bad)
+
+    def _now(self) -> datetime:
+        return START + timedelta(seconds=self.checkpoint.ended) if self.spark.clock is None else self.spark.clock()
 
 
 def _column(found: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -154,8 +172,18 @@ class Frame(DataFrame):  # type: ignore[misc]
         names = [re.sub(r"``", "`", c.removeprefix("`").removesuffix("`")) for c in columns]
         return Selected(self.spark, self, names)
 
+    def selectExpr(self, *columns: str) -> Frame:  # noqa: N802
+        """Names of columns, and the time of the micro-batch under a name."""
+        *names, last = columns
+        assert last.startswith(NOW), "other expressions are not simulated"
+        return Stamped(self.spark, self.select(*names), last.removeprefix(NOW))
+
     def mapInArrow(self, function: Any, schema: str | StructType) -> Frame:  # noqa: N802
         return Mapped(self.spark, self, function, schema)
+
+    def where(self, condition: str) -> Frame:
+        assert condition == "false", "other conditions are not simulated"
+        return Nothing(self.spark, [self], self.types)
 
     def unionAll(self, other: Frame) -> Frame:  # noqa: N802
         return United(self.spark, [self, other], self.types)
@@ -216,6 +244,27 @@ class Selected(Frame):
 
     def partitions(self, run: Run, first: int) -> list[Partition]:
         return [[batch.select(self.names) for batch in part] for part in self.inputs[0].partitions(run, first)]
+
+
+class Nothing(Frame):
+    """No rows, in as many partitions."""
+
+    def partitions(self, run: Run, first: int) -> list[Partition]:
+        return [[] for _ in self.inputs[0].partitions(run, first)]
+
+
+class Stamped(Frame):
+    """One more column: the time of the micro-batch."""
+
+    def __init__(self, spark: SimulatedSpark, given: Frame, name: str) -> None:
+        super().__init__(spark, [given])
+        self.name = name
+
+    def partitions(self, run: Run, first: int) -> list[Partition]:
+        return [[self._stamped(batch, run.at) for batch in part] for part in self.inputs[0].partitions(run, first)]
+
+    def _stamped(self, batch: pa.RecordBatch, at: datetime) -> pa.RecordBatch:
+        return batch.append_column(self.name, pa.array([at] * batch.num_rows, pa.timestamp("us", "UTC")))
 
 
 class Mapped(Frame):
@@ -325,6 +374,7 @@ class Run:
     spark: SimulatedSpark
     given: Mapping[Source, Rows] = field(default_factory=dict)
     stores: Mapping[Stateful, StateStore] = field(default_factory=dict)
+    at: datetime = START
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NAMES, 0))
 
     def rows(self, frame: Frame) -> pl.DataFrame:
@@ -365,7 +415,7 @@ class Worker:
 
 
 @contextmanager
-def _without_jvm() -> Iterator[None]:
+def without_jvm() -> Iterator[None]:
     """The functions of ``pyspark.sql`` ask a JVM for their columns, or, in this mode, make them by themselves."""
     if SparkContext._active_spark_context is not None:
         yield

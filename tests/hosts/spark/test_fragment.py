@@ -150,7 +150,7 @@ def test_an_inner_stage_has_the_same_names_whatever_takes_its_results():
     plain = marked.window(10).group_by("k").agg(n=wr.count())
     grown = plain.where("n > 1").select("k", m="n + 1").where("m > 2")
     names = [[node.name for node in Shards(query, 2, None).wirings[0][0].graph.nodes] for query in (plain, grown)]
-    assert len(names[0]) < len(names[1])
+    assert names[0] != names[1]
     assert names[0][:-1] == names[1][: len(names[0]) - 1]
     assert any("audit" in name for name in names[0])
     assert {n for n in names[0] if "audit" in n} == {n for n in names[1] if "audit" in n}

@@ -18,8 +18,8 @@ from windrow.testing import after_file, compare, run_until
 
 pytestmark = pytest.mark.kills
 PROGRAM = Path(__file__).with_name("killed.py")
-KILLS = int(os.environ.get("WINDROW_KILLS", "2"))  # more in make soak
-MINUTES = KILLS + 3  # of rows, in files of a minute
+KILLS = int(os.environ.get("WINDROW_KILLS", "3"))  # more in make soak
+MINUTES = KILLS + 2  # of rows, in files of a minute
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -14,15 +14,17 @@ from windrow.errors import PlanError
 from windrow.hosts.counters import Counter
 from windrow.hosts.spark.exchange import COLUMNS, METRICS, Kind, decode
 from windrow.hosts.spark.files import MapFiles, load
-from windrow.hosts.spark.fragment import Fragment
+from windrow.hosts.spark.fragment import Fragment, Hosted
 from windrow.hosts.spark.map_side import MapSide, Taken
 from windrow.hosts.spark.native import native
-from windrow.hosts.spark.placed import placed_stages
+from windrow.hosts.spark.placed import Placed, placed_stages
 from windrow.hosts.spark.runner import BatchShards, StreamingShards
 from windrow.hosts.spark.schema import to_spark as spark_schema
 from windrow.hosts.spark.session import prepare, session, shard_count
+from windrow.hosts.spark.stamped import check_stamps, stamped
+from windrow.hosts.strategies import Strategies
 from windrow.logical.nodes import Scan
-from windrow.planner import Plan
+from windrow.planner import Combined, Plan, Stage
 from windrow.sources.files import Files
 
 if TYPE_CHECKING:
@@ -104,7 +106,8 @@ def bad_rows(both: DataFrame) -> DataFrame:
 
 
 def check_sources(plan: Plan, sources: Mapping[str, DataFrame | Files]) -> None:
-    """Refuse a query that would never produce results."""
+    """Refuse a query that would never produce results, or wants what Spark does not know of its rows."""
+    check_stamps(plan, sources)
     for read in plan.reads():
         if not read.by_rows and read.attribute == read.scan.progress:
             check_progress(read.scan, is_streaming(sources[read.scan.name]))
@@ -130,6 +133,33 @@ def check_progress(scan: Scan, streaming: bool) -> None:
         )
 
 
+def standing_rows(
+    plan: Combined,
+    sources: Mapping[str, DataFrame | Files],
+    shards: int,
+    depth: int,
+    dormant: frozenset[int],
+    strategies: Strategies,
+) -> DataFrame:
+    """The exchange rows that come out of several queries at once, each result with the number of its query as its port.
+
+    All ``sources`` are part of it, whether read or not, and there are ``depth`` levels: Spark would refuse
+    to continue with fewer or more of either. ``dormant``: stages that do not run now, and whose state stays.
+    """
+    for name, source in sources.items():
+        if not is_streaming(source):
+            raise PlanError(
+                f"stream {name!r} is finite, and a session on Spark needs endless ones: use spark.readStream"
+            )
+    check_sources(plan, sources)
+    if sets_aside(plan):
+        raise PlanError("LATE SIDE has no destination in a session: use LATE DROP, which counts late rows")
+    spark = session_of(list(sources.values()))
+    prepare(spark, shards)
+    compiler = _Compiler(plan, sources, spark, shards, True, depth=depth, dormant=dormant, strategies=strategies)
+    return compiler.observed(compiler.rows())
+
+
 @dataclass
 class _Compiler:
     plan: Plan
@@ -138,10 +168,13 @@ class _Compiler:
     shards: int
     streaming: bool
     limit: int | None = None
+    depth: int | None = None  # of queries that come and go: how many levels there are
+    dormant: frozenset[int] = frozenset()
+    strategies: Strategies = field(default_factory=Strategies)
 
     def result(self) -> DataFrame:
         spark_types, arrow_types = spark_schema(self.plan.schema)
-        return self._observed(self._rows()).mapInArrow(Decoder(arrow_types), spark_types)
+        return self.observed(self.rows()).mapInArrow(Decoder(arrow_types), spark_types)
 
     def both(self) -> DataFrame:
         from pyspark.sql.pandas.types import to_arrow_schema
@@ -151,31 +184,44 @@ class _Compiler:
         types = types.add(LATE_ROWS, spark_schema(self.plan.late_schema())[0])
         types = types.add(BAD_ROWS, spark_schema(BAD_SCHEMA)[0])
         decoder = SideDecoder(to_arrow_schema(types, timezone="UTC"))
-        return self._observed(self._rows()).mapInArrow(decoder, types)
+        return self.observed(self.rows()).mapInArrow(decoder, types)
 
-    def _rows(self) -> DataFrame:
+    def rows(self) -> DataFrame:
         """The exchange rows that come out of the last level. Whatever is for a later level passes through the others:
         a stateful operator that two of them read would run twice.
         """
         placed = placed_stages(self.plan, self.shards, self.streaming)
-        rows = reduce(lambda a, b: a.unionAll(b), [self._source(name, reads) for name, reads in placed.reads.items()])
-        runner = StreamingShards(self.plan) if self.streaming else BatchShards()
-        for stages in placed.levels:
-            rows = runner.rows(rows, Fragment(tuple(hosted for _, hosted in stages), placed.ids, self.limit), stages)
+        read = placed.reads if self.depth is None else {name: placed.reads.get(name, []) for name in self.sources}
+        owners = {} if self.depth is None else self.plan.owners()
+        ticks = () if self.depth is None else placed.ids
+        rows = reduce(lambda a, b: a.unionAll(b), [self._source(name, r, owners, ticks) for name, r in read.items()])
+        live = None if self.depth is None else self.dormant
+        runner = StreamingShards(self.plan, live) if self.streaming else BatchShards()
+        for stages in self._levels(placed):
+            hosted = tuple(hosted for _, hosted in stages)
+            rows = runner.rows(rows, Fragment(hosted, placed.ids, self.limit, owners, self.strategies), stages)
         return rows
 
-    def _source(self, name: str, reads: Sequence[Taken]) -> DataFrame:
-        """The exchange rows of a source, which is read once."""
-        source = self.sources[name]
-        [scan] = [scan for scan in self.plan.scans() if scan.name == name]
-        needed = self.plan.read_from(scan)
-        map_side = MapSide(reads, ends=not self.streaming)
-        if isinstance(source, Files):
-            return load(self.spark, source, MapFiles(map_side, tuple(needed)))
-        quoted = ["`" + c.replace("`", "``") + "`" for c in needed]
-        return source.select(*quoted).mapInArrow(map_side, COLUMNS)
+    def _levels(self, placed: Placed) -> list[list[tuple[Stage, Hosted]]]:
+        if self.depth is None:
+            return placed.levels
+        return [*placed.levels, *([] for _ in range(self.depth - len(placed.levels)))]
 
-    def _observed(self, rows: DataFrame) -> DataFrame:
+    def _source(
+        self, name: str, reads: Sequence[Taken], owners: Mapping[int, tuple[int, ...]], ticks: tuple[int, ...]
+    ) -> DataFrame:
+        """The exchange rows of a source, which is read once; of one that no query reads, none of its columns."""
+        source = self.sources[name]
+        needed = [c for scan in self.plan.scans() if scan.name == name for c in self.plan.read_from(scan)]
+        map_side = MapSide(reads, not self.streaming, owners, ticks, self.strategies)
+        stamps = [c for scan in self.plan.scans() if scan.name == name for c in self.plan.stamps_of(scan)]
+        if isinstance(source, Files):
+            return load(self.spark, source, MapFiles(map_side, tuple(needed), tuple(stamps)))
+        quoted = ["`" + c.replace("`", "``") + "`" for c in needed or source.columns[:1]]
+        rows = stamped(source, stamps, quoted)
+        return (rows if reads else rows.where("false")).mapInArrow(map_side, COLUMNS)
+
+    def observed(self, rows: DataFrame) -> DataFrame:
         from pyspark.sql import functions as f
 
         def count(counter: Counter) -> Column:

@@ -26,6 +26,8 @@ class Kind(IntEnum):
     BAD = 7  # bad rows that a shard found, as a blob
     COUNT = 8  # a count; ``port`` is the number of the counter
     BOXES = 9  # joint promises of a part of a stream, as a blob
+    TICK = 10  # nothing, so that a shard takes part in a micro-batch
+    FAILED = 11  # a query that raised an error: ``port`` is its number, and the blob is the message
 
 
 class Row(NamedTuple):

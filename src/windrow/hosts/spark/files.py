@@ -8,11 +8,12 @@ from the JVM to Python, at about a microsecond each.
 from __future__ import annotations
 
 import copy
+import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import polars as pl
 import pyarrow as pa
@@ -24,11 +25,16 @@ from windrow.hosts.counters import Counter
 from windrow.hosts.spark.exchange import COLUMNS, Row, record_batch
 from windrow.hosts.spark.map_side import MapSide
 from windrow.hosts.spark.outbox import Outboxes
+from windrow.logical.arrival import TYPES
 from windrow.sources.files import DAY, File, Files, Unreadable, short
 from windrow.sources.position import Position, seconds, spread
+from windrow.spec.names import ARRIVAL_TS, POSITION
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+Sorted = tuple[list[File], list[tuple[File, str]]]  # files that can be read, and the others with the reason
 
 
 class TornError(Exception):
@@ -37,7 +43,7 @@ class TornError(Exception):
 
 class Job(Protocol):
     """What is done with the files of a task. ``schema`` is that of the batches it yields; ``columns`` are those that a
-    file must have.
+    file must have; ``stamps``: what it wants to know of the arrival of rows.
     """
 
     @property
@@ -46,22 +52,54 @@ class Job(Protocol):
     @property
     def columns(self) -> tuple[str, ...]: ...
 
+    @property
+    def stamps(self) -> tuple[str, ...]: ...
+
     def run(self, task: Task, files: Files) -> Iterator[pa.RecordBatch]: ...
+
+
+class Arrival(NamedTuple):
+    """When the files of a micro-batch were found, in microseconds, and the number of the first row of each."""
+
+    at: int = 0
+    first: Mapping[str, int] = {}
+
+    def stamps(self, file: File, wanted: Collection[str], before: int) -> list[pl.Expr]:
+        """The columns that say how rows of a file arrived; ``before``: how many rows of it come before these."""
+        found = {
+            ARRIVAL_TS: pl.lit(self.at, pl.Int64).cast(TYPES[ARRIVAL_TS]),
+            POSITION: self.first.get(file.path, 0) + before + pl.int_range(pl.len(), dtype=pl.Int64),
+        }
+        return [found[name].alias(name) for name in wanted]
 
 
 class Task(InputPartition):  # type: ignore[misc]
     """The files of one Spark task, and those that are set aside, each with the reason."""
 
-    def __init__(self, number: int, files: Sequence[File], aside: Sequence[tuple[File, str]] = ()) -> None:
+    def __init__(
+        self,
+        number: int,
+        files: Sequence[File],
+        aside: Sequence[tuple[File, str]] = (),
+        arrival: Arrival = Arrival(),  # noqa: B008 (it is a constant)
+    ) -> None:
         super().__init__(number)
         self.number = number
+        self.arrival = arrival
         self.files = tuple(files)
         self.aside = tuple(aside)
 
 
-def readable(files: Files, file: File, columns: Sequence[str], also: Sequence[str] = ()) -> Iterator[pl.DataFrame]:
-    """The rows of a file; TornError, and nothing else, if it cannot be read on."""
-    frames = files.frames(file, columns, also)
+def readable(
+    files: Files,
+    file: File,
+    columns: Sequence[str],
+    also: Sequence[str] = (),
+    arrival: Arrival = Arrival(),  # noqa: B008 (it is a constant)
+    stamps: Collection[str] = (),
+) -> Iterator[pl.DataFrame]:
+    """The rows of a file, with what is wanted of their arrival; TornError alone tells that it cannot be read on."""
+    frames, before = files.frames(file, columns, also), 0
     while True:
         try:
             frame = next(frames)
@@ -69,7 +107,8 @@ def readable(files: Files, file: File, columns: Sequence[str], also: Sequence[st
             return
         except Unreadable as error:
             raise TornError(f"{file.path} is damaged: {short(error)}") from error
-        yield frame
+        yield frame.with_columns(arrival.stamps(file, stamps, before)) if stamps else frame
+        before += frame.height
 
 
 @dataclass(frozen=True)
@@ -78,25 +117,27 @@ class MapFiles:
 
     map_side: MapSide
     columns: tuple[str, ...]
+    stamps: tuple[str, ...] = ()
     schema: str = COLUMNS
 
     def run(self, task: Task, files: Files) -> Iterator[pa.RecordBatch]:
         outboxes = self.map_side.outboxes(task.number)
         outboxes.sender.counts[Counter.FILES_BAD] += len(task.aside)
-        for file in task.files:
+        for file in task.files if self.map_side.reads else ():  # without reads no query wants them
             attempt = copy.deepcopy(outboxes)
             try:
-                rows = [row for part in self._rows(files, file, attempt) for row in part]
+                rows = [row for part in self._rows(files, file, attempt, task.arrival) for row in part]
             except TornError:
                 outboxes.sender.counts[Counter.FILES_BAD] += 1
                 continue
             outboxes = attempt
             if rows:
                 yield record_batch(rows)
-        yield record_batch(outboxes.last())
+        yield record_batch(self.map_side.last(outboxes))
 
-    def _rows(self, files: Files, file: File, outboxes: Outboxes) -> Iterator[list[Row]]:
-        return self.map_side.run(readable(files, file, self.columns), outboxes)
+    def _rows(self, files: Files, file: File, outboxes: Outboxes, arrival: Arrival) -> Iterator[list[Row]]:
+        rows = readable(files, file, self.columns, arrival=arrival, stamps=self.stamps)
+        return self.map_side.run(rows, outboxes)
 
 
 # -- Spark's interface -------------------------------------------------------------------------------------------------
@@ -130,14 +171,25 @@ def load(spark: SparkSession, files: Files, job: Job) -> DataFrame:
     return (spark.readStream if files.streaming else spark.read).format(name).load()
 
 
-def _tasks(source: FileSource, files: Sequence[File], aside: Sequence[tuple[File, str]]) -> list[Task]:
-    parts = spread(files, source.tasks) or [[]]
-    return [Task(i, part, aside if i == 0 else ()) for i, part in enumerate(parts)]
+def _tasks(source: FileSource, position: Position) -> list[Task]:
+    parts = spread(position.batch, source.tasks) or [[]]
+    first = dict(zip((file.path for file in position.batch), position.first, strict=False))
+    arrival = Arrival(position.arrived, first)
+    return [Task(i, part, position.aside if i == 0 else (), arrival) for i, part in enumerate(parts)]
 
 
-def _sorted_out(
-    found: Sequence[File], problem: Callable[[File], str | None], at_once: int
-) -> tuple[list[File], list[tuple[File, str]]]:
+def _after(position: Position, source: FileSource, found: Sorted, remember: int, there: Sequence[File]) -> Position:
+    """The position after some files. What a query wants to know of their arrival is part of it: a micro-batch that
+    runs again must have the same.
+    """
+    read, aside = found
+    stamps, columns = source.job.stamps, source.job.columns
+    now = time.time_ns() // 1000 if ARRIVAL_TS in stamps else None
+    sizes = [source.files.count(file, columns) for file in read] if POSITION in stamps else []
+    return position.after(read, aside, remember, there, now, sizes)
+
+
+def _sorted_out(found: Sequence[File], problem: Callable[[File], str | None], at_once: int) -> Sorted:
     """The files that can be read, and the others with the reason."""
     with ThreadPoolExecutor(at_once) as pool:
         problems = list(zip(found, pool.map(problem, found), strict=True))
@@ -152,9 +204,11 @@ class _BatchReader(DataSourceReader):  # type: ignore[misc]
 
     def partitions(self) -> list[Task]:
         def problem(file: File) -> str | None:  # the task that reads a file finds out what is in it
-            return self.source.files.problem(file, self.source.job.columns)
+            pages = POSITION in self.source.job.stamps  # unless the numbers of all rows after it depend on it
+            return self.source.files.problem(file, self.source.job.columns, pages)
 
-        return _tasks(self.source, *_sorted_out(self.source.files.listed(), problem, self.source.tasks))
+        found = _sorted_out(self.source.files.listed(), problem, self.source.tasks)
+        return _tasks(self.source, _after(Position(), self.source, found, self.source.files.remember, ()))
 
     def read(self, partition: Task) -> Iterator[pa.RecordBatch]:
         return self.source.job.run(partition, self.source.files)
@@ -188,7 +242,8 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
         def problem(file: File) -> str | None:
             return self._problem(file, position)
 
-        return position.after(*_sorted_out(fresh, problem, self.source.tasks), remember, there).to_json()
+        found = _sorted_out(fresh, problem, self.source.tasks)
+        return _after(position, self.source, found, remember, there).to_json()
 
     def _problem(self, file: File, position: Position) -> str | None:
         """Why a file is set aside. All of it is looked at here: the offset must know which files will be read, or one
@@ -208,8 +263,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Task]:
         if start == end:
             return []
-        position = Position.from_json(end)
-        return _tasks(self.source, position.batch, position.aside)
+        return _tasks(self.source, Position.from_json(end))
 
     def read(self, partition: Task) -> Iterator[pa.RecordBatch]:
         return self.source.job.run(partition, self.source.files)

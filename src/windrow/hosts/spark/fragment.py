@@ -9,11 +9,13 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from windrow.errors import ResultError
-from windrow.graph import Graph
+from windrow.graph import Graph, Output
 from windrow.hosts.counters import Counter
-from windrow.hosts.spark.exchange import Kind, Row, decode
+from windrow.hosts.isolation import isolate
+from windrow.hosts.spark.exchange import OUT, Kind, Row, decode
 from windrow.hosts.spark.map_side import Branch
-from windrow.hosts.spark.outbox import Outbox, Outboxes, Sender
+from windrow.hosts.spark.outbox import Outbox, Outboxes, Route, Sender
+from windrow.hosts.strategies import Strategies
 from windrow.operators import Audit
 from windrow.operators.progress.meld import group_of
 from windrow.planner import Meeting, Step, add_stage, add_steps
@@ -81,6 +83,8 @@ class Fragment:
     stages: tuple[Hosted, ...]
     shards: tuple[int, ...] = (0,)
     limit: int | None = None  # bytes of state that a shard may hold
+    owners: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # of queries that come and go, by stage
+    strategies: Strategies = field(default_factory=Strategies)
 
     def wiring(self) -> Wiring:
         """All stages as one graph."""
@@ -94,11 +98,23 @@ class Fragment:
             last[stage.number] = add_stage(wired.graph, stage.steps, meetings)
             _add_audits(wired, stage)  # before the exits: what follows a stage may change, and names must not
             for branch in stage.exits:
+                wired.graph.scope = self._scope(stage, branch.route)
                 end = wired.graph.output(add_steps(wired.graph, branch.steps, last[stage.number]))
                 wired.ends.setdefault(end, []).append(exits)
                 exits += 1
             wired.stage_of |= dict.fromkeys(range(first, len(wired.graph.nodes)), stage.number)
+        numbers = [stage.number for stage in self.stages]
+        nodes = {number: [node for node, of in wired.stage_of.items() if of == number] for number in numbers}
+        self.strategies.apply(wired.graph, [(self.owners.get(number, ()), nodes[number]) for number in numbers])
         return wired
+
+    def _scope(self, stage: Hosted, route: Route) -> str:
+        """Of what follows a stage. Where queries come and go, its names must not depend on which others there are."""
+        if not self.owners:
+            return f"stage{stage.number}"
+        return f"stage{stage.number}/" + (
+            f"query{route.port}" if route.stage == OUT else f"to{route.stage}.{route.port}"
+        )
 
     def outboxes(self, shard: int, wired: Wiring) -> Outboxes:
         """Where the output of each exit goes. Each shard has a port of its own at the next stage."""
@@ -115,6 +131,8 @@ class Fragment:
     def run(self, wired: Wiring, shard: int, rows: Iterable[Row], ended: bool = False) -> Iterator[Row]:
         """One micro-batch: all data first, then the promises, so that nothing of the batch itself is late."""
         graph, outboxes = wired.graph, self.outboxes(shard, wired)
+        if self.owners:
+            isolate(graph, lambda node: self._queries(wired, node), outboxes.sender.failed)
         batch = _Batch()
         for row in rows:
             if row.stage in batch.mine(self):
@@ -123,17 +141,23 @@ class Fragment:
                 yield row
         for at, row in batch.data():
             frame = decode(row.blob, f"a blob of shard {shard}")
-            yield from outboxes.rows(graph.feed(wired.inputs[at], frame))
+            yield from outboxes.rows(_fed(graph, wired.inputs[at], frame))
         for at, frame in batch.shown():
-            yield from outboxes.rows(graph.feed(wired.shown[at], frame))
+            yield from outboxes.rows(_fed(graph, wired.shown[at], frame))
         for at, promise in batch.ends(wired) if ended else batch.promises():
-            yield from outboxes.rows(graph.feed(wired.inputs[at], promise))
+            yield from outboxes.rows(_fed(graph, wired.inputs[at], promise))
         yield from outboxes.rows(graph.flush())
         counts = outboxes.sender.counts
         if shard:  # all judges promise the same: those of the first shard are counted
             counts[Counter.PROMISES_IGNORED] = 0
         counts[Counter.STATE_BYTES] = self._checked(graph, shard)
         yield from outboxes.last()
+
+    def _queries(self, wired: Wiring, node: int) -> Iterator[int]:
+        """The queries that take what comes out of a node by an exit, or that its stage belongs to."""
+        exits = [branch for stage in self.stages for branch in stage.exits]
+        for route in (exits[number].route for number in wired.ends.get(node, ())):
+            yield from (route.port,) if route.stage == OUT else self.owners.get(route.stage, ())
 
     def _checked(self, graph: Graph, shard: int) -> int:
         """The bytes of state; more than allowed stops the query before the micro-batch is committed."""
@@ -147,6 +171,11 @@ class Fragment:
                 "more shards (with a new checkpoint), shorter windows or fewer groups, or a higher state_limit"
             )
         return held
+
+
+def _fed(graph: Graph, port: int, item: pl.DataFrame | Punctuation) -> list[Output]:
+    """What comes out; nothing if the query behind an input has been taken out."""
+    return graph.feed(port, item) if graph.feeds(port) else []
 
 
 At = tuple[int, int]  # a stage and a port of it

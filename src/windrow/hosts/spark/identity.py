@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from windrow.errors import CheckpointError
 from windrow.logical.explain import text
 from windrow.logical.nodes import Scan
 from windrow.planner import Plan, Stage
@@ -19,12 +20,29 @@ def identity(plan: Plan, stages: Iterable[Stage], shards: int) -> dict[str, Any]
 
 def _of_stage(plan: Plan, stage: Stage) -> dict[str, Any]:
     scans = {n.name: n for n in stage.node.walk() if isinstance(n, Scan)}
+    needed = plan.needed_by(stage)
     return {
         "query": text(stage.node),
         "algorithm": stage.algorithm,
-        "source columns": {name: {c: str(scan.schema[c]) for c in plan.needed[name]} for name, scan in scans.items()},
+        "source columns": {name: {c: str(scan.schema[c]) for c in needed[name]} for name, scan in scans.items()},
         "result columns": {c: str(t) for c, t in stage.node.schema.items()},
     }
+
+
+def evolved(
+    before: Mapping[str, Any], now: Mapping[str, Any], dormant: frozenset[int]
+) -> tuple[dict[str, Any], frozenset[str]]:
+    """What a checkpoint belongs to after queries came and went, and the stages whose queries were dropped.
+
+    A stage that stays must be what it was; everything that concerns all stages must be the same.
+    """
+    then, here = before["stages"], now["stages"]
+    shared = {number: here[number] for number in here if number in then}
+    known = {**before, "stages": {number: then[number] for number in shared}}
+    if known != {**now, "stages": shared}:
+        raise CheckpointError(difference(known, {**now, "stages": shared}))
+    kept = {number: then[number] for number in then if number in here or int(number) in dormant}
+    return {**now, "stages": {**kept, **here}}, frozenset(then) - frozenset(kept)
 
 
 def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -10,9 +10,11 @@ import pyarrow as pa
 
 from windrow.graph import Graph
 from windrow.hosts.counters import Counter
-from windrow.hosts.spark.exchange import Row, record_batch
+from windrow.hosts.isolation import isolate
+from windrow.hosts.spark.exchange import OUT, Kind, Row, record_batch
 from windrow.hosts.spark.outbox import Outbox, Outboxes, Route, Sender
-from windrow.planner import Step, add_steps
+from windrow.hosts.strategies import Strategies
+from windrow.planner import Shared, Step, add_steps
 from windrow.progress import END, Punctuation
 from windrow.sources.frames import normal
 
@@ -38,9 +40,19 @@ class Taken:
 class MapSide:
     """What ``mapInArrow`` runs: the rows of one source in, exchange rows out."""
 
-    def __init__(self, reads: Sequence[Taken], ends: bool = False) -> None:
+    def __init__(
+        self,
+        reads: Sequence[Taken],
+        ends: bool = False,
+        owners: Mapping[int, tuple[int, ...]] | None = None,
+        ticks: tuple[int, ...] = (),
+        strategies: Strategies | None = None,
+    ) -> None:
         self.reads = tuple(reads)
         self.ends = ends  # a finite source: after its last row, it reports how far it has come
+        self.owners = dict(owners or {})  # of queries that come and go: by stage, the queries that use it
+        self.strategies = strategies or Strategies()
+        self.ticks = ticks  # shards that take part in every micro-batch, whether there is anything for them or not
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -49,7 +61,12 @@ class MapSide:
         outboxes = self.outboxes(context.partitionId() if context else 0)
         for rows in self.run(together(batches), outboxes):
             yield record_batch(rows)
-        yield record_batch(outboxes.last())
+        yield record_batch(self.last(outboxes))
+
+    def last(self, outboxes: Outboxes) -> list[Row]:
+        """What a task sends after all its rows."""
+        ticks = [outboxes.sender.out(Kind.TICK, 0)._replace(shard=shard) for shard in self.ticks]
+        return [*outboxes.last(), *ticks]
 
     def outboxes(self, part: int) -> Outboxes:
         """Empty ones for a task."""
@@ -60,11 +77,14 @@ class MapSide:
 
     def run(self, frames: Iterable[pl.DataFrame], outboxes: Outboxes) -> Iterator[list[Row]]:
         """The exchange rows of some data; promises and counts stay in the outboxes."""
-        graph, _, _ = self._graph()
+        graph, ends, _ = self._graph()
+        if self.owners or self.ticks:
+            routes = [box.route for box in outboxes.boxes]
+            isolate(graph, lambda node: self._queries(routes, ends.get(node, ())), outboxes.sender.failed)
         ports = range(len(self.reads))
         for frame in frames:
             outboxes.sender.counts[Counter.ROWS_IN] += frame.height
-            if rows := [row for port in ports for row in outboxes.rows(graph.feed(port, frame))]:
+            if rows := [row for port in ports if graph.feeds(port) for row in outboxes.rows(graph.feed(port, frame))]:
                 yield rows
         if rows := list(outboxes.rows(graph.flush())):
             yield rows
@@ -74,21 +94,29 @@ class MapSide:
             for box in outboxes.boxes:
                 box.ended = False  # this part has ended; whether all have, the shard knows
 
+    def _queries(self, routes: Sequence[Route], ends: Iterable[int]) -> Iterator[int]:
+        """The queries that take what comes out of a node by some routes."""
+        for route in (routes[number] for number in ends):
+            yield from (route.port,) if route.stage == OUT else self.owners.get(route.stage, ())
+
     def _graph(self) -> tuple[Graph, dict[int, list[int]], dict[int, list[int]]]:
         """The graph, the branches that end at a node, and the branches behind the source that a node belongs to."""
         graph = Graph()
         ends: dict[int, list[int]] = {}
         behind: dict[int, list[int]] = {}
         number = 0
+        shared: Shared = {}
         for read in self.reads:
             first = len(graph.nodes)
             last = add_steps(graph, read.steps, None)
             numbers = list(range(number, number + len(read.branches)))
             behind |= dict.fromkeys(range(first, last + 1), numbers)
             for number, branch in zip(numbers, read.branches, strict=True):
-                end = graph.output(add_steps(graph, branch.steps, last))
+                end = graph.output(add_steps(graph, branch.steps, last, shared))
                 ends.setdefault(end, []).append(number)
             number = numbers[-1] + 1
+        routes = [branch.route for read in self.reads for branch in read.branches]
+        self.strategies.apply(graph, [(self._queries(routes, ending), [node]) for node, ending in ends.items()])
         return graph, ends, behind
 
 

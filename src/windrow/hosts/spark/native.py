@@ -14,6 +14,7 @@ import polars as pl
 from sqlglot import exp
 
 from windrow.hosts.spark.schema import to_spark as spark_schema
+from windrow.hosts.spark.stamped import stamped
 from windrow.logical.nodes import (
     AggregateCall,
     Filter,
@@ -46,7 +47,8 @@ def native(plan: Plan, sources: Mapping[str, DataFrame | Files]) -> DataFrame | 
     scan = _scan(node.input)
     source = sources[scan.name]
     assert not isinstance(source, Files)
-    return _aggregated(node, scan, _filtered(node.input, source), dict(plan.schema))
+    rows = stamped(source, scan.stamps) if scan.stamps else source
+    return _aggregated(node, scan, _filtered(node.input, rows), dict(plan.schema))
 
 
 def applies(plan: Plan, sources: Mapping[str, DataFrame | Files]) -> bool:

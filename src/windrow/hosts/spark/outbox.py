@@ -9,7 +9,7 @@ from itertools import product
 
 import polars as pl
 
-from windrow.graph.graph import Output
+from windrow.graph import Output
 from windrow.hosts.counters import OF_SIDES, Counter
 from windrow.hosts.spark.exchange import OUT, Kind, Row, encode
 from windrow.operators.operator import Side
@@ -70,7 +70,8 @@ class Outbox:
         """Rows, sent immediately."""
         if self.route.stage == OUT:
             sender.counts[Counter.ROWS_OUT] += frame.height
-            yield from (sender.out(Kind.RESULT, piece.height, encode(piece)) for piece in pieces(frame))
+            number = self.route.port
+            yield from (sender.out(Kind.RESULT, piece.height, encode(piece), number) for piece in pieces(frame))
             return
         sender.counts[Counter.ROWS_COPIED] -= frame.height
         for shard, part in self.route.partition.split(frame, len(self.route.shards)):
@@ -119,6 +120,7 @@ class Sender:
     part: int  # distinguishes the tasks of a micro-batch, so that shards can order what they get
     home: int = 0  # the shard that passes on what is for the consumer of the result
     counts: dict[Counter, int] = field(default_factory=lambda: dict.fromkeys(Counter, 0))
+    failed: dict[int, str] = field(default_factory=dict)  # of queries that come and go, those that raised an error
     _sequence: int = field(default=0, init=False)
 
     def tag(self) -> int:
@@ -132,7 +134,8 @@ class Sender:
     def counted(self) -> list[Row]:
         """All counts that are not 0, and always one, so that there is something to add up."""
         counts = ((counter, n) for counter, n in self.counts.items() if n or counter is Counter.ROWS_IN)
-        return [self.out(Kind.COUNT, n, port=counter.number) for counter, n in counts]
+        failed = [self.out(Kind.FAILED, 0, text.encode(), query) for query, text in self.failed.items()]
+        return [*failed, *(self.out(Kind.COUNT, n, port=counter.number) for counter, n in counts)]
 
 
 @dataclass
@@ -158,7 +161,7 @@ class Outboxes:
             if isinstance(item, Side):
                 yield from self._side(node, item)
                 continue
-            for box in (self.boxes[number] for number in self.ends[node]):
+            for box in (self.boxes[number] for number in self.ends.get(node, ())):
                 if isinstance(item, Punctuation):
                     box.note(item)
                 elif item.height:

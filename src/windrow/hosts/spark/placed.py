@@ -27,8 +27,8 @@ def placed_stages(plan: Plan, shards: int, streaming: bool) -> Placed:
     build = _Placing(plan, ids, Levels(plan, shards), streaming)
     for stage in plan.stages():
         build.add(stage)
-    for pipeline in plan.outputs:
-        build.exits[pipeline.source].append(Branch(_in_task(pipeline), Route()))
+    for output, pipeline in enumerate(plan.outputs):
+        build.exits[pipeline.source].append(Branch(_in_task(pipeline), Route(port=plan.number_of(output))))
     reads: dict[str, list[Taken]] = {}
     for read in plan.reads():
         taken = Taken(tuple(step.split() for step in read.steps), tuple(build.exits[read]))

@@ -26,14 +26,15 @@ class Runner(Protocol):
 
 
 class StreamingShards:
-    """A ``transformWithState``, grouped by shard."""
+    """A ``transformWithState``, grouped by shard. ``dormant``: see ``ShardProcessor``."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, dormant: frozenset[int] | None = None) -> None:
         self.plan = plan
+        self.dormant = dormant  # of queries that come and go
 
     def rows(self, exchanged: DataFrame, fragment: Fragment, level: Level) -> DataFrame:
         known = identity(self.plan, (stage for stage, _ in level), len(fragment.shards))
-        processor = ShardProcessor(fragment, known)
+        processor = ShardProcessor(fragment, known, self.dormant)
         return exchanged.groupBy("shard").transformWithState(processor, COLUMNS, "Append", "None")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Row as SparkRow
@@ -13,10 +14,10 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from windrow.errors import CheckpointError
 from windrow.hosts.spark.exchange import ARROW, Row, decode, encode
 from windrow.hosts.spark.fragment import Fragment, Wiring
-from windrow.hosts.spark.identity import difference
+from windrow.hosts.spark.identity import difference, evolved
 from windrow.hosts.spark.live import live_copy, newest
 from windrow.hosts.spark.live_graphs import LiveGraphs
-from windrow.hosts.spark.parts import Version, divided, whole
+from windrow.hosts.spark.parts import MARK, Version, divided, whole
 from windrow.spec.batches import State
 
 if TYPE_CHECKING:
@@ -26,23 +27,43 @@ _row = SparkRow(*ARROW.names)
 _live = LiveGraphs()
 
 
+@dataclass(frozen=True)
+class Variables:
+    """The state of a shard, as Spark's state store has it."""
+
+    identity: ValueState
+    version: ValueState
+    chunks: MapState
+
+
+def declared(handle: StatefulProcessorHandle) -> Variables:
+    """The variables, under their names in the state store."""
+    identity = handle.getValueState("identity", "json STRING")
+    version = handle.getValueState("version", "token STRING")
+    return Variables(identity, version, handle.getMapState("chunks", "name STRING", "blob BINARY"))
+
+
 class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
     """Runs a fragment under ``transformWithState``, grouped by shard.
 
     State: ``identity`` (what the checkpoint belongs to), ``version`` (a random token per committed micro-batch, and how
     large chunks are divided) and ``chunks``. A worker that still has the graph of exactly this version continues with
     it; any other maps the live copy on its machine if that has this version, and otherwise reads the chunks.
+
+    ``dormant``: for queries that come and go, stages that do not run now and whose state stays. Stages that are in the
+    checkpoint and neither run nor are dormant belonged to a query that was dropped: their state is freed. Those that
+    are not in it begin. None: the stages are those of the checkpoint, or it belongs to another query.
     """
 
-    def __init__(self, fragment: Fragment, identity: Mapping[str, Any]) -> None:
+    def __init__(self, fragment: Fragment, identity: Mapping[str, Any], dormant: frozenset[int] | None = None) -> None:
         self.fragment = fragment
         self.identity = identity
+        self.dormant = dormant
         self.run_id = uuid.uuid4().hex
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.stored_identity: ValueState = handle.getValueState("identity", "json STRING")
-        self.version: ValueState = handle.getValueState("version", "token STRING")
-        self.chunks: MapState = handle.getMapState("chunks", "name STRING", "blob BINARY")
+        variables = declared(handle)
+        self.stored_identity, self.version, self.chunks = variables.identity, variables.version, variables.chunks
 
     def handleInputRows(  # noqa: N802 (Spark's name)
         self,
@@ -51,9 +72,9 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
         timerValues: TimerValues,  # noqa: ARG002, N803
     ) -> Iterator[SparkRow]:
         shard = int(key[0])
-        self._check_identity()
         stored = self.version.get()
         before = None if stored is None else Version.read(stored[0])
+        self._check_identity(before)
         wired = self._wiring(shard, before)
         for row in self.fragment.run(wired, shard, (Row(*r) for r in rows)):
             yield _row(*row)
@@ -80,15 +101,25 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
     def close(self) -> None:
         return None
 
-    def _check_identity(self) -> None:
+    def _check_identity(self, version: Version | None) -> None:
         now = json.loads(json.dumps(self.identity))
         stored = self.stored_identity.get()
-        if stored is None:
+        before = now if stored is None else json.loads(stored[0])
+        if self.dormant is not None:
+            now, gone = evolved(before, now, self.dormant)
+            if gone and version is not None:
+                self._forget(gone, version)
+        if stored is None or before != now:
+            if self.dormant is None and stored is not None:
+                raise CheckpointError(difference(before, now))
             self.stored_identity.update((json.dumps(now),))
-            return
-        before = json.loads(stored[0])
-        if before != now:
-            raise CheckpointError(difference(before, now))
+
+    def _forget(self, stages: frozenset[str], version: Version) -> None:
+        """Free the state of stages that are no longer there."""
+        for (key,) in list(self.chunks.keys()):
+            if key.partition("/")[0].removeprefix("stage") in stages:
+                self.chunks.removeKey((key,))
+                version.parts.pop(key.partition(MARK)[0], None)
 
     def _wiring(self, shard: int, stored: Version | None) -> Wiring:
         wired = _live.take((self.run_id, shard), None if stored is None else stored.token)

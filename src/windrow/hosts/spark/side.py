@@ -14,9 +14,10 @@ from windrow.graph import Graph
 from windrow.hosts.counters import NAMES
 from windrow.hosts.spark.compile import session_of
 from windrow.hosts.spark.exchange import METRICS
-from windrow.hosts.spark.files import Task, TornError, load, readable
+from windrow.hosts.spark.files import Arrival, Task, TornError, load, readable
 from windrow.hosts.spark.map_side import together
 from windrow.hosts.spark.schema import to_spark as spark_schema
+from windrow.hosts.spark.stamped import check_stamps, stamped
 from windrow.operators.operator import Side
 from windrow.planner import Pipeline, Plan, Read, Step, add_steps
 from windrow.sources.files import File, Files
@@ -37,6 +38,7 @@ def bad_rows(plan: Plan, sources: Mapping[str, DataFrame | Files]) -> DataFrame:
     """
     from pyspark.sql import functions as f
 
+    check_stamps(plan, sources)
     spark = session_of(list(sources.values()))
     rows = reduce(
         lambda a, b: a.unionByName(b, allowMissingColumns=True),
@@ -65,13 +67,16 @@ def _of_pipeline(
 
     assert isinstance(pipeline.source, Read)
     scan, steps = pipeline.source.scan, pipeline.whole
-    source = sources[scan.name]
-    given = spark_schema(source.schema)[0] if isinstance(source, Files) else source.schema
+    source, stamps = sources[scan.name], plan.stamps_of(scan)
+    if stamps and not isinstance(source, Files):
+        source = stamped(source, stamps)
+    known = {**source.schema, **{c: scan.schema[c] for c in stamps}} if isinstance(source, Files) else {}
+    given = spark_schema(known)[0] if isinstance(source, Files) else source.schema
     schema = StructType([*given.fields]).add(REASON, StringType()).add("source", StringType())
     last = max(at for at, step in enumerate(steps) if step.name in FINDING)
     rows = _BadRows(steps[: last + 1], first, scan.name, to_arrow_schema(schema, timezone="UTC"))
     if isinstance(source, Files):
-        return load(spark, source, _BadRowsOfFiles(rows, schema, tuple(plan.read_from(scan))))
+        return load(spark, source, _BadRowsOfFiles(rows, schema, tuple(plan.read_from(scan)), tuple(stamps)))
     return source.mapInArrow(rows, schema)
 
 
@@ -111,21 +116,22 @@ class _BadRowsOfFiles:
     rows: _BadRows
     schema: StructType
     columns: tuple[str, ...]
+    stamps: tuple[str, ...] = ()
 
     def run(self, task: Task, files: Files) -> Iterator[pa.RecordBatch]:
         reasons = [reason for _file, reason in task.aside]
         for file in task.files:
             try:
-                yield from self._found(files, file)
+                yield from self._found(files, file, task.arrival)
             except TornError as error:
                 reasons.append(str(error))
         yield from self.rows.batches(pl.DataFrame({REASON: reasons}, schema={REASON: pl.String}))
         yield pa.RecordBatch.from_pylist([], schema=self.rows.schema)
 
-    def _found(self, files: Files, file: File) -> list[pa.RecordBatch]:
+    def _found(self, files: Files, file: File, arrival: Arrival) -> list[pa.RecordBatch]:
         """In all columns, if they can be read: one that the query does not need makes no file torn."""
         others = [c for c in files.schema if c not in self.columns]
         try:
-            return list(self.rows.found(readable(files, file, self.columns, others)))
+            return list(self.rows.found(readable(files, file, self.columns, others, arrival, self.stamps)))
         except TornError:
-            return list(self.rows.found(readable(files, file, self.columns)))
+            return list(self.rows.found(readable(files, file, self.columns, (), arrival, self.stamps)))

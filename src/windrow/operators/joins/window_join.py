@@ -12,7 +12,7 @@ import polars as pl
 from windrow.operators.joins.condition import Condition
 from windrow.operators.joins.finished import Finished, Named
 from windrow.operators.joins.promises import joint
-from windrow.operators.operator import Item, Side, Wait
+from windrow.operators.operator import Item, Wait, joined_and_freed
 from windrow.operators.state.join_side import JoinSide, hashed
 from windrow.operators.state.late import on_time_of_side
 from windrow.progress import END, START, Punctuation, ended
@@ -131,7 +131,7 @@ class WindowJoin:
             self._pair(found, side, rows, mine, number, places, matched)
         found.joined += int(matched.sum())
         self._keep(found, side, rows, matched, greatest >= np.asarray(other.finished.promised(rows, other.promised)))
-        return [*found.items, *_counted(found), *late]
+        return [*found.items, *joined_and_freed(found.joined, found.freed), *late]
 
     def on_time(self, side: pairing.Side, batch: Batch, promised: int | pl.Series) -> tuple[Batch, list[Item]]:
         """The rows that keep a promise about their side. Late ones are counted at home; "side" shows them."""
@@ -247,7 +247,7 @@ class WindowJoin:
                 found.items.append(self._single(side, run.frame[alone].sort(PROGRESS)))
             kept.rows.leave(number, places)
         kept.rows.shrink()
-        return [*found.items, *_counted(found)]
+        return [*found.items, *joined_and_freed(found.joined, found.freed)]
 
     def _free(self, side: pairing.Side) -> list[Item]:
         """Rows of a side whose last partner would have come by now."""
@@ -257,7 +257,7 @@ class WindowJoin:
         found = _Found(freed=gone.height)
         if side in self.kind.alone:
             found.items += [self._single(side, gone[at : at + PIECE]) for at in range(0, gone.height, PIECE)]
-        return [*found.items, *_counted(found)]
+        return [*found.items, *joined_and_freed(found.joined, found.freed)]
 
     def _limit(self, side: pairing.Side) -> int:
         """The least time of a row of a side that can still find a partner."""
@@ -357,8 +357,3 @@ class WindowJoin:
 
 def _side(port: int) -> pairing.Side:
     return 1 if port else 0
-
-
-def _counted(found: _Found) -> list[Side]:
-    joined = [Side("joined", found.joined)] if found.joined else []
-    return joined + ([Side("freed", found.freed)] if found.freed else [])

@@ -14,6 +14,7 @@ BLOCK = 1 << 14  # values that are mixed together: they fit into the cache
 FEW, SAMPLE = 1 << 10, 1 << 12  # texts of which a sample has few different values are hashed once for each value
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _NULL = np.uint64(0xD1B54A32D192ED03)
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 def hashes(frame: pl.DataFrame, keys: Sequence[str]) -> Hashes:
@@ -70,8 +71,21 @@ def _mixed(x: Hashes) -> Hashes:
     for start in range(0, len(found), BLOCK):
         part = found[start : start + BLOCK]
         part ^= part >> np.uint64(30)
-        part *= np.uint64(0xBF58476D1CE4E5B9)
+        part *= _FIRST
         part ^= part >> np.uint64(27)
-        part *= np.uint64(0x94D049BB133111EB)
+        part *= _SECOND
         part ^= part >> np.uint64(31)
     return found
+
+
+def mix(x: np.uint64) -> np.uint64:
+    """The same for one value, for kernels. An integer key is mixed twice: as a column, and with all columns.
+
+    >>> with np.errstate(over="ignore"):
+    ...     int(mix(mix(np.uint64(5)))) == int(hashes(pl.DataFrame({"k": [5]}), ["k"])[0])
+    True
+    """
+    x = x + _MIX
+    x = (x ^ (x >> np.uint64(30))) * _FIRST
+    x = (x ^ (x >> np.uint64(27))) * _SECOND
+    return x ^ (x >> np.uint64(31))

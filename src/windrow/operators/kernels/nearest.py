@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.operators.kernels.compiled import compiled_when_called
 from windrow.operators.kernels.probe import BITS, Hashes
 from windrow.windows.tuples import Ints
 
 Spots = NDArray[np.int64]  # places in a run; -1 for none
+OTHER = -2  # instead of a place: its row has the hash that is wanted, and another key
 
 
 class Index(NamedTuple):
@@ -50,10 +50,16 @@ def spots(index: Index, run: tuple[Hashes, Ints], hashes: Hashes, times: Ints, b
     """
     found = np.empty(len(hashes), np.int64)
     # The first row that is after the one wanted (back), or that is the one wanted.
-    _firsts(index.starts, index.shift, *run, hashes, times, back == equal, found)
+    _kernel().firsts(index.starts, index.shift, *run, hashes, times, back == equal, found)
     if back:
         found -= 1
     return same_hash(run[0], hashes, found)
+
+
+def _kernel() -> Any:
+    from windrow.operators.kernels import nearest_kernel  # Numba takes a second to import
+
+    return nearest_kernel
 
 
 def same_hash(run: Hashes, hashes: Hashes, places: Spots) -> Spots:
@@ -61,35 +67,6 @@ def same_hash(run: Hashes, hashes: Hashes, places: Spots) -> Spots:
     inside = np.clip(places, 0, len(run) - 1)
     fits = (places >= 0) & (places < len(run)) & (run[inside] == hashes)
     return np.where(fits, places, -1)
-
-
-@compiled_when_called
-def _firsts(
-    starts: Spots,
-    shift: int,
-    run_hashes: Hashes,
-    run_times: Ints,
-    hashes: Hashes,
-    times: Ints,
-    after: bool,
-    found: Spots,
-) -> Any:
-    """The first place with a greater hash, or the same hash and a time from the given one on (``after``: beyond it)."""
-    for row in range(len(hashes)):
-        wanted, time = hashes[row], times[row]
-        bucket = wanted >> shift
-        low, high = starts[bucket], starts[bucket + 1]
-        while low < high:
-            middle = (low + high) >> 1
-            hash, at = run_hashes[middle], run_times[middle]
-            if hash < wanted or (hash == wanted and (at < time or (after and at == time))):
-                low = middle + 1
-            else:
-                high = middle
-        found[row] = low
-
-
-OTHER = -2  # a place whose row has the hash that is wanted, and another key
 
 
 def spots_of_integers(
@@ -105,56 +82,6 @@ def spots_of_integers(
     (array([ 0, -1]), 0)
     """
     found = np.empty(len(keys), np.int64)
-    others = _of_integers(index.starts, index.shift, *run, run_keys, keys, times, back, back == equal, found)
+    given = keys, times, back, back == equal, found
+    others = _kernel().of_integers(index.starts, index.shift, *run, run_keys, *given)
     return found, int(others)
-
-
-@compiled_when_called
-def _of_integers(
-    starts: Spots,
-    shift: int,
-    run_hashes: Hashes,
-    run_times: Ints,
-    run_keys: Ints,
-    keys: Ints,
-    times: Ints,
-    back: bool,
-    after: bool,
-    found: Spots,
-) -> Any:
-    others, cursors = 0, starts.copy()
-    for row in range(len(keys)):
-        x = np.uint64(keys[row])
-        for _ in range(2):  # as ``key_hash`` mixes a column, and then all of them
-            x += np.uint64(0x9E3779B97F4A7C15)
-            x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            x ^= x >> np.uint64(31)
-        wanted, time = np.uint32(x >> np.uint64(32)), times[row]
-        bucket = np.int64(wanted >> np.uint32(shift))
-        low, high = starts[bucket], starts[bucket + 1]
-        near = cursors[bucket]  # rows of a key mostly come in order: the place is the same as before, or the next
-        for middle in range(near, min(near + 2, high)):
-            hash, at = run_hashes[middle], run_times[middle]
-            if hash < wanted or (hash == wanted and (at < time or (after and at == time))):
-                low = middle + 1
-            else:
-                high = middle
-                break
-        while low < high:
-            middle = (low + high) >> 1
-            hash, at = run_hashes[middle], run_times[middle]
-            if hash < wanted or (hash == wanted and (at < time or (after and at == time))):
-                low = middle + 1
-            else:
-                high = middle
-        cursors[bucket] = max(low - 1, starts[bucket])
-        place = low - 1 if back else low
-        if place < 0 or place >= len(run_hashes) or run_hashes[place] != wanted:
-            found[row] = -1
-        elif run_keys[place] != keys[row]:
-            found[row] = OTHER
-            others += 1
-        else:
-            found[row] = place
-    return others

@@ -10,7 +10,7 @@ import polars as pl
 from windrow.operators.operator import Item, Side, Stateless
 from windrow.progress import Punctuation
 from windrow.spec.ahead import Ahead
-from windrow.spec.batches import Batch
+from windrow.spec.batches import Batch, with_series
 from windrow.spec.names import FUTURE, MARK, PROGRESS, REASON
 from windrow.spec.time import iso_timestamp, out_of_range, parsed, physical, reach, within
 
@@ -39,11 +39,10 @@ def marker_value(marker: str, kind: pl.DataType, dtype: pl.DataType) -> pl.Expr:
     return physical(column.cast(dtype, strict=False), dtype)
 
 
-def _all_good(values: pl.Series, dtype: pl.DataType) -> bool:
+def _all_good(values: pl.Series, most: int) -> bool:
     """Whether all progress values can be worked with; most batches are like that, and it is seen at once."""
     if values.null_count() or not len(values):
         return False
-    most = reach(dtype)[0]
     return bool(-most < int(values.min()) and int(values.max()) < most)  # type: ignore[arg-type]
 
 
@@ -81,6 +80,7 @@ class Admit(Stateless):
     ) -> None:
         self.progress = progress
         self.dtype = dtype
+        self.most = reach(dtype)[0]
         self.parse = parse
         self.marker = marker
         self.needs = tuple(needs)  # further columns that must not be NULL
@@ -98,8 +98,8 @@ class Admit(Stateless):
             promises = self._marked(markers) if markers.height else []
             batch = batch.filter(pl.col(self.marker).is_null()).drop(self.marker)
         read = batch if self.parse is None else batch.with_columns(self._parsed().alias(self.progress))
-        read = read.with_columns(physical(pl.col(self.progress), self.dtype).alias(PROGRESS))
-        if self.ahead is None and not self.needs and _all_good(read[PROGRESS], self.dtype):
+        read = with_series(read, physical(read[self.progress], self.dtype).alias(PROGRESS))
+        if self.ahead is None and not self.needs and _all_good(read[PROGRESS], self.most):
             return [read, *promises]
         good = read.select(within(pl.col(PROGRESS), self.dtype)).to_series()
         missing = ~good.fill_null(False)

@@ -19,10 +19,21 @@ class Project(Stateless):
 
     def __init__(self, expressions: Sequence[pl.Expr]) -> None:
         self.expressions = tuple(expressions)
+        self.renames = _renames(self.expressions)
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        if self.renames is not None:
+            return [pl.DataFrame([batch[column].alias(name) for name, column in self.renames.items()])]
         columns = batch.select(*self.expressions)
         # A list of literals alone has one row, whatever the height of its input.
         return [
             columns if columns.height == batch.height else columns.select(pl.all().repeat_by(batch.height).explode())
         ]
+
+
+def _renames(expressions: Sequence[pl.Expr]) -> dict[str, str] | None:
+    """What each column is called in the input, where there is nothing to compute."""
+    if not expressions or not all(e.meta.undo_aliases().meta.is_column() for e in expressions):
+        return None
+    found = {e.meta.output_name(): e.meta.root_names()[0] for e in expressions}
+    return found if len(found) == len(expressions) else None  # Polars refuses two columns of one name

@@ -19,4 +19,7 @@ class Select(Stateless):
         self.predicate = predicate
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        return [batch.filter(self.predicate)]
+        kept = batch.select(self.predicate).to_series()
+        if len(kept) != batch.height:  # a literal
+            return [batch.filter(self.predicate)]
+        return [batch if kept.all() and not kept.null_count() else batch.filter(kept)]

@@ -6,12 +6,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from windrow.operators.operator import (
-    Item,
-    Operator,
-    Side,
-    Stateless,
-)
+from windrow.operators.operator import Item, Operator, Stateless
+from windrow.operators.rows.fused import through
 from windrow.progress import Combined, Punctuation
 from windrow.spec.batches import Batch
 
@@ -37,26 +33,12 @@ class Split(Stateless):
             true = pl.repeat(bool(true[0]), batch.height, eager=True)
         parts = batch.filter(true), batch.filter(~true)
         return [
-            x for branch, part in zip(self.branches, parts, strict=True) if part.height for x in _through(branch, part)
+            x for branch, part in zip(self.branches, parts, strict=True) if part.height for x in through(branch, part)
         ]
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         found: list[Item] = []
         for number, branch in enumerate(self.branches):
-            for item in _through(branch, promise):
+            for item in through(branch, promise):
                 found += self.combined.give(number, item) if isinstance(item, Punctuation) else [item]
         return found
-
-
-def _through(branch: Sequence[Operator], item: Item) -> list[Item]:
-    """What comes out of a chain of operators."""
-    items = [item]
-    for operator in branch:
-        items = [x for i in items for x in _given(operator, i)]
-    return items
-
-
-def _given(operator: Operator, item: Item) -> list[Item]:
-    if isinstance(item, Side):
-        return [item]
-    return operator.on_punctuation(0, item) if isinstance(item, Punctuation) else operator.on_batch(0, item)

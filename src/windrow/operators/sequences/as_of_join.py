@@ -16,16 +16,16 @@ from windrow.errors import DataError
 from windrow.operators.joins.condition import Condition
 from windrow.operators.joins.finished import Named
 from windrow.operators.kernels.nearest import Spots
-from windrow.operators.operator import Item, Side, Wait
+from windrow.operators.operator import Item, Wait, joined_and_freed
 from windrow.operators.sequences.beside import Partners, Types, beside
 from windrow.operators.sequences.candidates import Found, Looking
 from windrow.operators.state.as_of_side import AsOfSide
-from windrow.operators.state.inputs import Input, Inputs, part_of
+from windrow.operators.state.inputs import Input, Inputs, Storing, part_of
 from windrow.operators.state.join_side import JoinSide, Run, hashed
 from windrow.operators.state.late import on_time_of_side
 from windrow.operators.state.waiting import Waiting
 from windrow.progress import END, START, Punctuation
-from windrow.spec.batches import Batch, Changes, State
+from windrow.spec.batches import Batch, State
 from windrow.spec.names import PROGRESS
 from windrow.windows.tuples import Bools, Ints
 
@@ -50,7 +50,7 @@ class Nearness:
 BACKWARD = Nearness()
 
 
-class AsOfJoin:
+class AsOfJoin(Storing):
     """A left row is paired when the promise of the right side says that no nearer row can come.
 
     Left rows wait for that, first for a promise beyond their own time. Looking back that is enough. Looking ahead they
@@ -125,13 +125,12 @@ class AsOfJoin:
     def _sorted_out(self, rows: Batch, promised: int | pl.Series) -> list[Item]:
         """Rows that the right side has promised beyond are looked at; the others wait."""
         final = rows[PROGRESS] < (self._below(promised) if isinstance(promised, int) else promised + self._extra)
-        if not final.any():
-            self.waiting.push(rows)
-            return []
-        if final.all():
-            return self._settled(rows)
-        self.waiting.push(rows.filter(~final))
-        return self._settled(rows.filter(final))
+        begin = rows.height if final.all() else int(final.arg_min())  # type: ignore[arg-type]
+        # Most rows come in order, so that those which wait are at the end: what is before them need not be copied.
+        rest, last = rows[begin:], final[begin:]
+        self.waiting.push(rest.filter(~last))
+        parts = (part for part in (rows[:begin], rest.filter(last)) if part.height)
+        return [item for part in parts for item in self._settled(part)]
 
     def _from_right(self, rows: Batch) -> list[Item]:
         left = self.inputs[0]
@@ -226,7 +225,7 @@ class AsOfJoin:
                 partners.append(Partners(self.right.runs[number].frame, places, mine))
                 joined += len(self.right.match(number, places))
         items: list[Item] = [beside(rows, partners, self.types)] if rows.height else []
-        return items + _counted(joined, freed)
+        return items + joined_and_freed(joined, freed)
 
     # -- promises ----------------------------------------------------------------------------------------------
     @property
@@ -315,7 +314,7 @@ class AsOfJoin:
         return least
 
     def _freed(self) -> list[Item]:
-        return list(_counted(0, self.right.take_freed()))
+        return joined_and_freed(0, self.right.take_freed())
 
     def _news(self) -> list[Punctuation]:
         """A result that is still to come has a left row that is to come, or one that waits."""
@@ -324,9 +323,6 @@ class AsOfJoin:
         if (first := self.open.first()) is not None:
             value = min(value, first)
         return self.inputs.news(value, 0)
-
-    def on_flush(self) -> list[Item]:
-        return []
 
     def waits_for(self) -> list[Wait]:
         """What the first left row waits for, and what lets the first right row go."""
@@ -347,16 +343,8 @@ class AsOfJoin:
         return found
 
     # -- state -------------------------------------------------------------------------------------------------
-    def _stores(self) -> Iterator[tuple[str, Waiting | JoinSide]]:
+    def stores(self) -> Iterator[tuple[str, Waiting | JoinSide]]:
         yield from (("waiting", self.waiting), ("open", self.open), ("right", self.right))
-
-    def snapshot(self) -> State:
-        rows = {f"{name}/{k}": v for name, store in self._stores() for k, v in store.snapshot().items()}
-        return {**self.inputs.snapshot(), **rows}
-
-    def changes(self) -> Changes:
-        found: Changes = {f"{name}/{k}": v for name, store in self._stores() for k, v in store.changes().items()}
-        return found | self.inputs.changes()
 
     def restore(self, state: State) -> None:
         self.inputs.restore(state)
@@ -364,14 +352,6 @@ class AsOfJoin:
         self.open.restore(part_of(state, "open"), START)
         self.right.restore(part_of(state, "right"), self._least_right(), self._least_left())
 
-    def state_bytes(self) -> int:
-        return sum(store.state_bytes() for _, store in self._stores())
-
 
 def _of(found: Found, at: Spots) -> Found:
     return Found(found.run[at], found.place[at], found.time[at])
-
-
-def _counted(joined: int, freed: int) -> list[Side]:
-    found = [Side("joined", joined)] if joined else []
-    return found + ([Side("freed", freed)] if freed else [])

@@ -19,17 +19,17 @@ from windrow.operators.joins.finished import Named
 from windrow.operators.kernels import automaton
 from windrow.operators.kernels.automaton import Conditions, Pattern
 from windrow.operators.kernels.key_hash import hashes
-from windrow.operators.operator import Item, Side, Wait
+from windrow.operators.operator import Item, Side, Wait, joined_and_freed
 from windrow.operators.sequences.coded import coded
 from windrow.operators.sequences.measured import STEP, Measured
-from windrow.operators.state.inputs import Inputs, part_of
+from windrow.operators.state.inputs import Inputs, Storing, part_of
 from windrow.operators.state.keyed import matched, numbered
 from windrow.operators.state.keyed_runs import DUE, HASH, MATCHED, UNTIL, KeyedRuns
 from windrow.operators.state.late import on_time_of_side
 from windrow.operators.state.tied import tied_order
 from windrow.operators.state.waiting import Waiting
 from windrow.progress import END, START, Punctuation
-from windrow.spec.batches import Batch, Changes, State
+from windrow.spec.batches import Batch, State
 from windrow.spec.names import PROGRESS
 
 OLD, GROUP = "@old", "@group"
@@ -67,7 +67,7 @@ class Compare:
     column: str
 
 
-class Matcher:
+class Matcher(Storing):
     """Rows of step ``i`` come on port ``i``, with a column ``@step`` and the same columns on all ports.
 
     ``ties``: for each step the columns that order its rows with equal times. ``strict``: no two rows of a sequence have
@@ -248,9 +248,7 @@ class Matcher:
             )
 
     def _counted(self, joined: int, freed: int) -> list[Item]:
-        freed += self.open.take_freed()
-        found: list[Item] = [Side("joined", joined)] if joined else []
-        return found + ([Side("freed", freed)] if freed else [])
+        return joined_and_freed(joined, freed + self.open.take_freed())
 
     def _news(self) -> list[Punctuation]:
         """A result that is still to come ends with a row to come; one that waits has begun within its distance."""
@@ -258,9 +256,6 @@ class Matcher:
         if self.pattern.rules.waits and value not in (START, END):
             value -= self.pattern.rules.within
         return self.inputs.news(value, self.last)
-
-    def on_flush(self) -> list[Item]:
-        return []
 
     def waits_for(self) -> list[Wait]:
         """The promise of the slowest stream that makes the first row final."""
@@ -273,21 +268,10 @@ class Matcher:
         return [Wait(slowest, min(needed, END), since, "rows", held, self.state_bytes())]
 
     # -- state -------------------------------------------------------------------------------------------------
-    def _stores(self) -> Iterator[tuple[str, Waiting | KeyedRuns]]:
+    def stores(self) -> Iterator[tuple[str, Waiting | KeyedRuns]]:
         yield from (("waiting", self.waiting), ("open", self.open))
-
-    def snapshot(self) -> State:
-        rows = {f"{name}/{k}": v for name, store in self._stores() for k, v in store.snapshot().items()}
-        return {**self.inputs.snapshot(), **rows}
-
-    def changes(self) -> Changes:
-        found: Changes = {f"{name}/{k}": v for name, store in self._stores() for k, v in store.changes().items()}
-        return found | self.inputs.changes()
 
     def restore(self, state: State) -> None:
         self.inputs.restore(state)
         self.waiting.restore(part_of(state, "waiting"), self.inputs.low)
         self.open.restore(part_of(state, "open"))
-
-    def state_bytes(self) -> int:
-        return sum(store.state_bytes() for _, store in self._stores())

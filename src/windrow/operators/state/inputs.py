@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import polars as pl
 
 from windrow.operators.joins.finished import Finished, Named
+from windrow.operators.operator import Item
 from windrow.progress import END, START, Punctuation, ended
 from windrow.spec.batches import Batch, Changes, State
 
@@ -90,6 +93,40 @@ class Inputs(list[Input]):
             each.finished.restore(state.get(f"finished/{port}"))
         self.given = rows.get(GIVEN, (START, None))[0]
         self._saved = self._progress()
+
+
+class Store(Protocol):
+    """Rows that an operator holds."""
+
+    def snapshot(self) -> State: ...
+
+    def changes(self) -> Changes: ...
+
+    def state_bytes(self) -> int: ...
+
+
+class Storing(ABC):
+    """The state half of an operator that holds what its inputs have promised, and rows in stores with names."""
+
+    inputs: Inputs
+
+    @abstractmethod
+    def stores(self) -> Iterable[tuple[str, Store]]:
+        """What it holds; the names begin those of chunks."""
+
+    def on_flush(self) -> list[Item]:
+        return []
+
+    def snapshot(self) -> State:
+        rows = {f"{name}/{k}": v for name, store in self.stores() for k, v in store.snapshot().items()}
+        return {**self.inputs.snapshot(), **rows}
+
+    def changes(self) -> Changes:
+        found: Changes = {f"{name}/{k}": v for name, store in self.stores() for k, v in store.changes().items()}
+        return found | self.inputs.changes()
+
+    def state_bytes(self) -> int:
+        return sum(store.state_bytes() for _, store in self.stores())
 
 
 def part_of(state: State, name: str) -> State:

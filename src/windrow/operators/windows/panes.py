@@ -29,23 +29,33 @@ def pane_length(window: Sliding, options: Options = PLAIN) -> int:
 
 
 class Panes(OnlyNews, Stateless):
-    """Remembers no rows between batches, so it can run before an exchange: what crosses it is small."""
+    """Remembers no rows between batches, so it can run before an exchange: what crosses it is small.
 
-    def __init__(self, window: Sliding, keys: Sequence[str], aggregates: Partials, options: Options = PLAIN) -> None:
+    ``few``: batches of fewer rows pass as they are, to a window level that lifts them (PanedRows).
+    """
+
+    def __init__(
+        self, window: Sliding, keys: Sequence[str], aggregates: Partials, options: Options = PLAIN, few: int = 0
+    ) -> None:
         super().__init__()
+        self.few = few
         self.window = window
         self.keys = tuple(keys)
         self.aggregates = aggregates
         self.pane = pane_length(window, options)
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        return [batch if batch.height < self.few else self.lifted(batch)]
+
+    def lifted(self, batch: Batch) -> Batch:
+        """The partials of rows."""
         values = batch[PROGRESS].to_numpy()
         tagged = batch.with_columns(pl.Series(PANE, (values - self.window.origin) // self.pane))
         if self.window.slide > self.window.range:  # rows in the gaps are in no window
             first, last = self.window.wids_array(values)
             tagged = tagged.filter(pl.Series(first < last))
         with locating(self._place):
-            return [self.aggregates.lift(tagged, [PANE, *self.keys])]
+            return self.aggregates.lift(tagged, [PANE, *self.keys])
 
     def _place(self, at: dict[str, object]) -> dict[str, object]:
         pane = at[PANE]

@@ -77,6 +77,11 @@ def bad_rows(query: Stream, sources: Mapping[str, pl.DataFrame] | None = None) -
 
 
 def _given(query: Stream, sources: Mapping[str, pl.DataFrame] | None) -> Given:
+    for scan in (node for node in query.node.walk() if isinstance(node, Scan) and node.stamps):
+        raise PlanError(
+            f"what rows mean by {' and '.join(scan.stamps)} is known only when they arrive: test the query over a "
+            "stream that has it as a column"
+        )
     return Given(sources if sources is not None else {n: s.data for n, s in query.sources.items()}, rows_of)
 
 

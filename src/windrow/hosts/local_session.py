@@ -1,0 +1,355 @@
+"""The queries of a session in one process: one graph, in which queries come and go between two calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from windrow.errors import CheckpointError, PlanError, QueryError, listing
+from windrow.graph import Graph, Output, named
+from windrow.hosts.isolation import isolate
+from windrow.hosts.local import Value, fitting_of, promise_of
+from windrow.hosts.standing import Registry, Standing
+from windrow.logical.explain import text
+from windrow.logical.nodes import Node, Scan
+from windrow.operators.operator import OnlyNews, Side, Stateless
+from windrow.operators.rows.once import Last, Once
+from windrow.planner import Common, Group, Read, Stage, Step, plan_group
+from windrow.planner.plan import sources_of
+from windrow.progress import END, Punctuation
+from windrow.sources.fitting import Fitting
+from windrow.spec.batches import State
+
+RECORD = "@session"  # the name of the frame in a snapshot that says which queries there are
+
+
+@dataclass
+class Unit:
+    """Queries that share state, and their part of the graph: nodes of their own, and nodes that others use, too."""
+
+    number: int  # the least number of its queries: it names their state
+    group: Group
+    names: tuple[str, ...]
+    own: list[int] = field(default_factory=list)
+    common: list[int] = field(default_factory=list)
+    inputs: dict[str, set[int]] = field(default_factory=dict)  # by stream, the inputs of the graph that feed it
+    paused: State | None = None  # its state while it takes no rows
+
+    @property
+    def scope(self) -> str:
+        return f"query{self.number}"
+
+
+class LocalSession:
+    """Rows and promises are pushed; what a query has released since the last call is taken by its name."""
+
+    def __init__(self, streams: Mapping[str, Scan]) -> None:
+        self.streams = dict(streams)
+        self.registry, self.common = Registry(), Common()
+        self.graph = Graph()
+        self.units: dict[int, Unit] = {}  # by the number of a query
+        self.nodes: dict[int, Node] = {}
+        self._shared: dict[tuple[int | Read, Step], int] = {}  # nodes without state, by what is before them
+        self._computed: dict[Step, Last] = {}  # by filters of several queries
+        self._entries: dict[int, int] = {}  # by the first node of a read, its input of the graph
+        self._leaving: dict[int, list[int]] = {}  # by node, the queries whose results leave there
+        self._results: dict[int, list[pl.DataFrame]] = {}
+        self._late: dict[int, list[pl.DataFrame]] = {}
+        self._failed: dict[int, str] = {}
+        self._scope = ""  # of nodes that are added next
+        self._fittings: dict[str, Fitting] = {}
+        isolate(self.graph, lambda node: self._leaving.get(node, ()), self._failed)
+
+    # -- queries -----------------------------------------------------------------------------------------------
+    def add(self, queries: Mapping[str, tuple[Node, str | None]]) -> None:
+        """Queries that begin together, by name, with their SQL where there is one."""
+        self.registry.check_new(list(queries))
+        nodes = {name: node for name, (node, _) in queries.items()}
+        group = plan_group(nodes, self.registry.next_stage, self.common)
+        described = {name: (text(node), sql) for name, (node, sql) in queries.items()}
+        added = self.registry.add(described, 0, group.stages, {})
+        self._begin(added.queries, group)
+
+    def _begin(self, queries: Sequence[Standing], group: Group) -> None:
+        numbers = {query.name: query.number for query in queries}
+        for query in queries:
+            self.nodes[query.number] = group.queries[query.name]
+            self._results[query.number], self._late[query.number] = [], []
+        for names in group.units():
+            unit = Unit(min(numbers[n] for n in names), group, names)
+            self.units |= {numbers[n]: unit for n in names}
+            self._build(unit)
+
+    def drop(self, names: Sequence[str]) -> None:
+        """End queries: what they have not released is given up."""
+        draft = self.registry.copy()
+        for name in names:
+            draft.drop(name, 0)
+        for name in names:
+            self._drop(name)
+
+    def _drop(self, name: str) -> None:
+        query = self.registry.find(name)
+        unit = self.units[query.number]
+        kept = self._pulled(unit)
+        self.registry.drop(name, 0)
+        for known in (self.units, self.nodes, self._results, self._late):
+            known.pop(query.number, None)
+        self._put_back(unit, kept)
+        self.common.keep({unit.number: unit.group for unit in self.units.values()}.values())
+        self._computed = {step: last for step, last in self._computed.items() if step in self.common.steps()}
+
+    def drop_stream(self, name: str) -> None:
+        """No query can be added over it any more, and no rows can be pushed."""
+        self.registry.dropped_streams.append(name)
+
+    def pause(self, names: Sequence[str]) -> None:
+        """Queries that share state are paused together."""
+        draft = self.registry.copy()
+        for name in names:
+            draft.pause(name, 0)
+        units = self._units(names)
+        for unit in units:
+            alive = [q for q in draft if self.units.get(q.number) is unit and q.alive]
+            if len({q.status for q in alive}) > 1:
+                raise PlanError(
+                    "these queries were added together and share state: pause all of them: "
+                    f"{listing(q.name for q in alive)}"
+                )
+        for unit in units:
+            unit.paused = self._pulled(unit)
+        for name in names:
+            self.registry.pause(name, 0)
+
+    def resume(self, names: Sequence[str]) -> None:
+        """Paused queries take rows again."""
+        draft = self.registry.copy()
+        for name in names:
+            draft.resume(name, 0)
+        for name in names:
+            self.registry.resume(name, 0)
+        for unit in self._units(names):
+            kept, unit.paused = unit.paused, None
+            self._put_back(unit, kept or {})
+
+    def set_strategy(self, strategy: str, name: str | None = None) -> None:
+        """Of the whole graph, or of the part that belongs to a query and those that share its state."""
+        self.registry.set_strategy(strategy, name)
+        self.graph.set_strategy(named(self.registry.strategy))
+        self._apply_strategies()
+
+    def _apply_strategies(self) -> None:
+        units = {unit.number: unit for unit in self.units.values()}.values()
+        parts = [([n for n, u in self.units.items() if u is unit], unit.own) for unit in units]
+        self.registry.strategies().apply(self.graph, parts)
+
+    def node_of(self, query: Standing) -> Node:
+        return self.nodes[query.number]
+
+    def _units(self, names: Sequence[str]) -> list[Unit]:
+        found = [self.units[self.registry.find(name).number] for name in names]
+        return list({unit.number: unit for unit in found}.values())
+
+    # -- the graph ---------------------------------------------------------------------------------------------
+    def _running(self, unit: Unit) -> dict[str, int]:
+        mine = (q for q in self.registry if self.units.get(q.number) is unit)
+        return {q.name: q.number for q in mine if q.status == "running"}
+
+    def _build(self, unit: Unit) -> None:
+        """Add the nodes of the queries of a unit that run. Their names do not depend on which others there are."""
+        running = self._running(unit)
+        unit.own, unit.common, unit.inputs = [], [], {}
+        ends: dict[Read | Stage, int] = {}
+        needed = set(sources_of(p for name in running for p in unit.group.outputs[name]))
+        for place, source in enumerate(sources_of(p for name in unit.names for p in unit.group.outputs[name])):
+            self._scope = f"{unit.scope}/{place}"
+            if source in needed:
+                ends[source] = self._read(unit, source) if isinstance(source, Read) else self._stage(unit, source, ends)
+        for name, number in running.items():
+            self._scope = f"{unit.scope}/{name}"
+            for pipeline in unit.group.outputs[name]:
+                end = self.graph.output(self._steps(unit, pipeline.steps, ends[pipeline.source]))
+                self._leaving.setdefault(end, []).append(number)
+        self._apply_strategies()
+
+    def _read(self, unit: Unit, read: Read) -> int:
+        first = self._add(unit, read, read.steps[0])
+        if first not in self._entries:
+            self._entries[first] = self.graph.input(first)
+        unit.inputs.setdefault(read.scan.name, set()).add(self._entries[first])
+        return self._steps(unit, read.steps[1:], first)
+
+    def _stage(self, unit: Unit, stage: Stage, ends: Mapping[Read | Stage, int]) -> int:
+        meetings = []
+        for arm in stage.arms:
+            before = [self._steps(unit, p.steps, ends[p.source]) for p in arm.inputs]
+            meetings.append(self._own(unit, arm.meeting.name, arm.meeting.make(len(before)), before))
+        if not stage.steps:
+            return meetings[0]
+        first = self._own(unit, stage.steps[0].name, stage.steps[0].make(), meetings)
+        return self._steps(unit, stage.steps[1:], first)
+
+    def _steps(self, unit: Unit, steps: Iterable[Step], after: int) -> int:
+        for step in steps:
+            after = self._add(unit, after, step)
+        return after
+
+    def _add(self, unit: Unit, after: int | Read, step: Step) -> int:
+        """A step that remembers nothing, and follows the same node for another query, is there already."""
+        known = self._shared.get((after, step))
+        if known is not None:
+            unit.common.append(known)
+            return known
+        operator = step.make()
+        before = [] if isinstance(after, Read) else [after]
+        if not isinstance(operator, Stateless) or isinstance(operator, OnlyNews) or after in unit.own:
+            if step in self.common.steps():
+                operator = Once(operator, self._computed.setdefault(step, Last()))
+            return self._own(unit, step.name, operator, before)
+        self.graph.scope = "common"
+        node = self._shared[after, step] = self.graph.add(step.name, operator, before)
+        unit.common.append(node)
+        return node
+
+    def _own(self, unit: Unit, name: str, operator: Any, before: Sequence[int]) -> int:
+        self.graph.scope = self._scope
+        node = self.graph.add(name, operator, before)
+        unit.own.append(node)
+        return node
+
+    def _pulled(self, unit: Unit) -> State:
+        """Take the nodes of a unit out of the graph; returns their state."""
+        there = [n for n in unit.own if n in self.graph]
+        prefix = f"{unit.scope}/"
+        state = {k: v for k, v in self.graph.snapshot().items() if k.startswith(prefix)}
+        others = {node for each in self.units.values() if each is not unit for node in each.common}
+        alone = [n for n in dict.fromkeys(unit.common) if n not in others]
+        for node in alone:
+            self._shared = {place: known for place, known in self._shared.items() if known != node}
+            self._entries.pop(node, None)
+        mine = {*unit.names}
+        numbers = {q.number for q in self.registry if q.name in mine}
+        for node, leaving in list(self._leaving.items()):
+            self._leaving[node] = [n for n in leaving if n not in numbers]
+            if not self._leaving[node]:
+                del self._leaving[node]
+                self.graph.outputs.discard(node)
+        self.graph.remove([*there, *alone])
+        for node in there:
+            self._entries.pop(node, None)
+        unit.own, unit.common, unit.inputs = [], [], {}
+        return state
+
+    def _put_back(self, unit: Unit, state: State) -> None:
+        """Add the nodes of what is left of a unit, with the state that they had."""
+        if unit.paused is not None or not self._running(unit):
+            return
+        self._build(unit)
+        for number in unit.own:
+            node = self.graph.node(number)
+            prefix = f"{node.name}/"
+            node.operator.restore({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
+
+    # -- rows --------------------------------------------------------------------------------------------------
+    def push(self, stream: str, rows: Any) -> None:
+        """Rows of a stream, for all queries over it; taken whole or not at all."""
+        scan = self._scan(stream)
+        if stream not in self._fittings:
+            self._fittings[stream] = fitting_of(scan, list(scan.schema))
+        frame, _misfits = self._fittings[stream].fit(rows)
+        self._fed([stream], frame)
+
+    def promise(self, stream: str, at: Value, group: Mapping[str, Any] | None = None) -> None:
+        """Every later row of this stream, or of one group of it, has at least this progress value."""
+        self._fed([stream], promise_of(self._scan(stream), at, group))
+
+    def end(self) -> None:
+        """All streams have ended: whatever is open is released."""
+        self._fed(list(self.streams), Punctuation(END))
+
+    def _scan(self, stream: str) -> Scan:
+        known = [name for name in self.streams if name not in self.registry.dropped_streams]
+        if stream not in known:
+            raise QueryError(f"there is no stream {stream!r} in this session; available: {listing(known)}")
+        return self.streams[stream]
+
+    def _fed(self, streams: Sequence[str], item: pl.DataFrame | Punctuation) -> None:
+        ports = {port for unit in self.units.values() for name in streams for port in unit.inputs.get(name, ())}
+        for port in sorted(ports):
+            if self.graph.feeds(port):  # a query that failed just now may have been its only reader
+                self._take(self.graph.feed(port, item))
+        self._take(self.graph.flush())
+        for last in self._computed.values():
+            last.clear()
+        for number, error in list(self._failed.items()):
+            del self._failed[number]
+            self._fail(number, error)
+
+    def _fail(self, number: int, error: str) -> None:
+        """A query that raised an error is stopped alone; what it has released before stays."""
+        unit = self.units[number]
+        kept = self._pulled(unit)
+        self.registry.fail(number, error, 0)
+        self._put_back(unit, kept)
+
+    def _take(self, outputs: Iterable[Output]) -> None:
+        for node, item in outputs:
+            if isinstance(item, Side):
+                if item.kind == "late" and item.rows.width:
+                    for number in {n for each in self.graph.behind(node) for n in self._leaving.get(each, ())}:
+                        self._late[number].append(item.rows)
+            elif isinstance(item, pl.DataFrame) and item.height:
+                for number in self._leaving.get(node, ()):
+                    self._results[number].append(item)
+                    self._standing(number).rows_out += item.height
+
+    def _standing(self, number: int) -> Standing:
+        return next(query for query in self.registry if query.number == number)
+
+    def results(self, name: str) -> pl.DataFrame:
+        """What a query has released since the last call."""
+        query = self.registry.find(name)
+        found, self._results[query.number] = self._results[query.number], []
+        return pl.concat([pl.DataFrame(schema=dict(self.nodes[query.number].schema)), *found])
+
+    def late_rows(self, name: str) -> pl.DataFrame:
+        """Records of the late rows of a query, since the last call."""
+        query = self.registry.find(name)
+        found, self._late[query.number] = self._late[query.number], []
+        return pl.concat(found, how="diagonal_relaxed") if found else pl.DataFrame()
+
+    def state_bytes(self) -> int:
+        return self.graph.state_bytes()
+
+    # -- state -------------------------------------------------------------------------------------------------
+    def snapshot(self) -> State:
+        """All that is needed to continue: the queries and their state, without results that were not taken."""
+        record = pl.DataFrame({"json": [json.dumps(self.registry.to_json())]})
+        paused = {k: v for unit in self.units.values() for k, v in (unit.paused or {}).items()}
+        return {RECORD: record, **paused, **self.graph.snapshot()}
+
+    def restore(self, state: State, node_of: Callable[[Standing], Node]) -> None:
+        """Continue from a snapshot; ``node_of`` gives what each of its queries means."""
+        if RECORD not in state:
+            raise CheckpointError("this is not a snapshot of a session")
+        fresh = LocalSession(self.streams)
+        fresh.registry = Registry.from_json(json.loads(state[RECORD].item()))
+        for group in fresh.registry.groups:
+            nodes = {query.name: node_of(query) for query in group.queries}
+            group.check(nodes)
+            fresh._begin(group.queries, plan_group(nodes, group.first_stage, fresh.common))
+            for query in group.queries:
+                unit = fresh.units[query.number]
+                prefix = f"{unit.scope}/"
+                if query.status == "paused":
+                    unit.paused = {k: v for k, v in state.items() if k.startswith(prefix)}
+                elif query.status == "dropped":
+                    for known in (fresh.units, fresh.nodes, fresh._results, fresh._late):
+                        known.pop(query.number, None)
+        fresh.graph.restore(dict(state))
+        self.__dict__.update(fresh.__dict__)
+        isolate(self.graph, lambda node: self._leaving.get(node, ()), self._failed)

@@ -1,0 +1,1 @@
+"""A session behind HTTP: the server of ``windrow serve``, and what its clients need to find and ask it."""
