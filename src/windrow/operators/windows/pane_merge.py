@@ -23,6 +23,11 @@ from windrow.windows.tuples import Ints
 CELLS = 1 << 21  # panes x groups that are slid over at once: 16 MB per state column
 
 
+def groups_of(panes: Batch, keys: Sequence[str]) -> Batch:
+    """The groups of panes with a column ``@group``, by number."""
+    return panes.select("@group", *keys).unique("@group").sort("@group")
+
+
 class PaneMerge:
     """``combine`` merges partials of the same pane and group; ``place`` says where a user's function failed."""
 
@@ -40,11 +45,15 @@ class PaneMerge:
         self.combine = combine
         self.place = place
 
-    def windows(self, panes: Batch, first: int, last: int) -> Iterator[Batch]:
-        """The states of all windows with ids in [first, last) that hold any of some panes, with ``@wid`` and keys."""
+    def windows(self, panes: Batch, first: int, last: int, groups: Batch | None = None) -> Iterator[Batch]:
+        """The states of all windows with ids in [first, last) that hold any of some panes, with ``@wid`` and keys.
+
+        ``groups``: those of the panes, if these have a column ``@group`` already.
+        """
         numbers = self.aggregates.numbers
-        panes = numbered(panes if numbers else self.combine(panes), self.keys)
-        groups = panes.select("@group", *self.keys).unique("@group").sort("@group")
+        if groups is None:
+            panes = numbered(panes if numbers else self.combine(panes), self.keys)
+            groups = groups_of(panes, self.keys)
         if not numbers:
             yield from self._ranges(panes, groups, first, last)
             return

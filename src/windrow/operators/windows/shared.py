@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,15 +11,47 @@ import polars as pl
 from windrow.aggregates import Partials
 from windrow.operators.operator import Item, Operator, Side, Wait
 from windrow.operators.state.chunks import Chunks
+from windrow.operators.state.keyed import numbered
+from windrow.operators.state.late import Spans
 from windrow.operators.state.limits import clipped
 from windrow.operators.windows.bucket import on_window_ids
+from windrow.operators.windows.pane_merge import groups_of
 from windrow.operators.windows.paned import Paned
 from windrow.operators.windows.windowing import Windowing
 from windrow.progress import Punctuation
 from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.names import CHUNK, PANE
 from windrow.windows import Sliding
-from windrow.windows.tuples import Bools
+from windrow.windows.tuples import Bools, Ints
+
+
+class Common:
+    """The partials that all queries share, as one frame with numbered groups: made once for the promises of a call."""
+
+    def __init__(self, chunks: Chunks, keys: Sequence[str]) -> None:
+        self.chunks, self.keys = chunks, tuple(keys)
+        self._made: tuple[Batch, Ints, Batch] | None = None
+
+    def forget(self) -> None:
+        """The partials have changed, or nobody asks for them any more."""
+        self._made = None
+
+    def between(self, first: int, end: int) -> tuple[Batch, Batch]:
+        """Partials of some panes and their groups, with a column ``@group`` of numbers from 0 on."""
+        if self._made is None:
+            frames = [frame for stack in self.chunks.stacks.values() for frame in stack]
+            whole = numbered(pl.concat(frames), self.keys)
+            self._made = whole, whole["@group"].to_numpy(), groups_of(whole, self.keys)
+        whole, group, groups = self._made
+        panes = whole[PANE].to_numpy()
+        there = np.flatnonzero((panes >= first) & (panes < end))
+        used = np.zeros(groups.height, dtype=bool)
+        used[group[there]] = True
+        if used.all():
+            return whole[there], groups
+        number = (np.cumsum(used) - 1).astype(np.uint32)
+        part = whole[there].with_columns(pl.Series("@group", number[group[there]]))
+        return part, groups.filter(pl.Series(used)).with_columns(pl.Series("@group", number[used]))
 
 
 class Level(Paned):
@@ -28,16 +60,26 @@ class Level(Paned):
     def __init__(self, windowing: Windowing[Sliding], panes: Sliding) -> None:
         super().__init__(windowing, panes.range)
         self.shift = (panes.origin - self.window.origin) // panes.range  # the panes of all are numbered from one origin
-        self.shared: Chunks | None = None
+        self.shared: Common | None = None
+
+    def _states(self, first: int, last: int) -> Iterator[Batch]:
+        assert self.shared is not None
+        if self.chunks.stacks or not self.aggregates.numbers:
+            yield from super()._states(first, last)
+        elif self.shared.chunks.stacks:
+            low, end = (clipped(at - self.shift) for at in (self.grid.first_pane(first), self.grid.end_pane(last)))
+            panes, groups = self.shared.between(low, end)
+            if panes.height:
+                yield from self.merge.windows(self.own_numbers(panes, "@group"), first, last, groups)
 
     def _panes(self, first: int, end: int) -> list[Batch]:
         assert self.shared is not None
-        there = self.shared.below(clipped(-(-(end - self.shift) // self.width)))
-        return super()._panes(first, end) + [self.own_numbers(frame) for frame in there]
+        there = self.shared.chunks.below(clipped(-(-(end - self.shift) // self.width)))
+        return super()._panes(first, end) + ([self.own_numbers(pl.concat(there))] if there else [])
 
-    def own_numbers(self, frame: Batch) -> Batch:
+    def own_numbers(self, frame: Batch, *also: str) -> Batch:
         """Panes as this window's origin numbers them, with the states of this query's aggregates and no others."""
-        return frame.select(pl.col(PANE) + self.shift, *self.keys, *self.aggregates.columns)
+        return frame.select(pl.col(PANE) + self.shift, *self.keys, *self.aggregates.columns, *also)
 
     def without_gaps(self, frame: Batch) -> Batch:
         """Without what is in no window of this query: it cannot be late for it."""
@@ -45,11 +87,11 @@ class Level(Paned):
 
     def _held(self) -> list[Batch]:
         assert self.shared is not None
-        return [*super()._held(), *(frame for stack in self.shared.stacks.values() for frame in stack)]
+        return [*super()._held(), *(frame for stack in self.shared.chunks.stacks.values() for frame in stack)]
 
     def is_late(self, batch: Batch) -> Bools:
         """Which partials, by the common numbers, a released window of their group holds."""
-        return self.spans(self.own_numbers(batch)).late()
+        return Spans(*self.grid.windows(batch[PANE].to_numpy() + self.shift), self.released_of(batch)).late()
 
     def is_done(self, batch: Batch) -> Bools:
         """Which partials, by the common numbers, no open window of their group holds."""
@@ -81,13 +123,16 @@ class SharedPanes:
         by = (PANE, *keys)
         self.panes = panes
         self.queries = tuple(queries)
+        self._nothing = {q.name: pl.Series(q.name, [None], q.dtype) for q in queries}
         self.chunks = Chunks(lambda frame: aggregates.combine(frame, by))
+        self.common = Common(self.chunks, keys)
         self.width = min(q.level.width for q in queries)
         for query in queries:
             query.level.width = self.width
-            query.level.shared = self.chunks
+            query.level.shared = self.common
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        self.common.forget()
         late = pl.Series(np.logical_or.reduce([q.level.is_late(batch) for q in self.queries]))
         kept, apart = batch.filter(~late), batch.filter(late)
         if kept.height:
@@ -104,6 +149,7 @@ class SharedPanes:
         for query in self.queries:
             own = query.level.on_punctuation(port, on_window_ids(query.level.window, at))
             items += self._out(query, own)
+        self.common.forget()
         if promise.group is None:
             self.chunks.free_below(min(q.level.needed() for q in self.queries) // self.width)
         return items
@@ -118,14 +164,16 @@ class SharedPanes:
             [results] = [i for i in operator.on_batch(0, results) if isinstance(i, pl.DataFrame)]
         if not results.height:
             return []
-        row = results.select(pl.struct(pl.all()).cast(query.dtype).alias(query.name))
-        every = [q.name for q in self.queries]
-        return [row.with_columns(pl.lit(None, q.dtype).alias(q.name) for q in self.queries if q is not query)[every]]
+        own = results.to_struct(query.name).cast(query.dtype)
+        # Columns, not expressions: with many queries there are many of them, and this is done for each query.
+        rest = {name: one.new_from_index(0, len(own)) for name, one in self._nothing.items() if name != query.name}
+        return [pl.DataFrame([rest.get(q.name, own) for q in self.queries])]
 
     def on_flush(self) -> list[Item]:
         """What promises about single groups have closed."""
         waiting = any(q.level.levels.pending.stacks for q in self.queries)
         items = [x for query in self.queries for x in self._out(query, query.level.on_flush())]
+        self.common.forget()
         if waiting:
             self._drop_done()
         return items
