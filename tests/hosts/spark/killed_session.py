@@ -1,9 +1,12 @@
 """The program that test_session_kills.py kills: a session whose queries come and go while it reads FOLDER/in.
 
-Run as ``python killed_session.py FOLDER``. What it has to do is drawn from a seed; what it has done is in the folder.
+Run as ``python killed_session.py FOLDER SEED``. What it has to do is drawn from the seed; what it has done is in the
+folder. Files are moved to FOLDER/in as changes go on, so that a change comes AHEAD micro-batches after its moment at
+the latest, however fast the machine is.
 """
 
 import json
+import os
 import random
 import sys
 import time
@@ -14,6 +17,7 @@ import windrow as wr
 SLACK = "3.2 seconds"
 FILES = 14
 QUERIES = 20
+AHEAD = 2
 
 
 def statements():
@@ -61,17 +65,27 @@ def changes(seed):
         new, names = names[:count], names[count:]
         begin = rng.randrange(FILES - 4)
         found.append((begin, "add", new))
-        found += [(begin + rng.randrange(1, 6), "drop", new[:1])] if rng.random() < 0.6 else []
+        found += [(begin + rng.randrange(1, 6), "drop", [name]) for name in new if name != "q0" and rng.random() < 0.5]
     return sorted(found)
 
 
+def publish(folder, count):
+    """Let the session see so many files, whole at once."""
+    (folder / "in").mkdir(exist_ok=True)
+    for file in sorted((folder / "rows").glob("*.parquet"))[:count]:
+        if not (folder / "in" / file.name).exists():
+            os.link(file, folder / "in" / file.name)
+
+
 def main(folder, seed):
+    publish(folder, AHEAD)
     wr.session("killed", log=folder / "spark.log", **{"spark.sql.shuffle.partitions": 2})
     packets = wr.read_parquet(folder / "in", "ts", slack=SLACK, streaming=True, max_files=1)
     session = wr.Session(folder=folder / "session", shards=2, packets=packets)
     python = {"q0": brittle(session.streams["packets"])}
     session.start(queries=python)
     for moment, action, names in changes(seed):
+        publish(folder, moment + AHEAD)
         while session.batches < min(moment, FILES) and session.error() is None:
             time.sleep(0.01)
         known = standing(folder)
@@ -79,6 +93,7 @@ def main(folder, seed):
             session.add(**{name: python.get(name, statements()[name]) for name in names})
         elif action == "drop" and known[names[0]]["status"] != "dropped":
             session.drop(*names)
+    publish(folder, FILES)
     session.process_available()
     session.stop()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from killed_session import FILES, QUERIES, SLACK, brittle, standing, statements
+from killed_session import AHEAD, FILES, QUERIES, SLACK, brittle, changes, standing, statements
 
 import windrow as wr
 from windrow.errors import ResultError
@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
     """The folder of the session, after the last run has come to its end."""
     folder = tmp_path_factory.mktemp("session")
     seconds = ROWS / 1000
-    write(packets(Link("main", rate=1000, hosts=20, band=3.2), seconds), folder / "in", step=seconds / (FILES - 0.9))
+    write(packets(Link("main", rate=1000, hosts=20, band=3.2), seconds), folder / "rows", step=seconds / (FILES - 0.9))
     command = [sys.executable, str(PROGRAM), str(folder), str(SEED)]
     rng = random.Random(SEED)
     for first in (3, 8):  # some time in these micro-batches, or in a change after them
@@ -67,8 +67,11 @@ def test_each_query_gives_what_it_gives_alone(folder, batches):
         compare(found if found.width else expected.clear(), expected, f"{name}, {record}")
         rows += expected.height
     assert rows > 1000
-    assert len({record["first"] for record in records.values()}) > 4
-    assert any(record["status"] == "dropped" for record in records.values())
+    for moment, action, names in changes(SEED):
+        if action == "add":
+            assert all(moment <= records[name]["first"] <= moment + AHEAD for name in names)
+        else:
+            assert records[names[0]]["status"] == "dropped"
 
 
 def test_a_query_that_fails_is_reported_alone(folder, batches):
