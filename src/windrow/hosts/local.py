@@ -220,7 +220,7 @@ class LocalRun:
         >>> run = stream([{"t": 0}], "t", slack=0, name="s").window(60).agg(n=count()).run()
         >>> traffic = run.push("s", [{"t": t} for t in range(1000)]).traffic()
         >>> traffic.promises, round(traffic.share, 4)
-        (6, 0.002)
+        (5, 0.0024)
         """
         return self.graph.traffic
 
