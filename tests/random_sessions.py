@@ -5,7 +5,7 @@ import random
 import polars as pl
 
 import windrow as wr
-from windrow.errors import ResultError
+from windrow.errors import WindrowError
 from windrow.testing import compare
 
 SCHEMA = {"ts": pl.Int64(), "k": pl.Int64(), "x": pl.Int64()}
@@ -19,6 +19,8 @@ SQL = [
     "SELECT count(*) AS n, median(x) AS middle FROM b [RANGE 15, SLIDE 5, WA ts]",
     "SELECT k, count(*) AS n FROM b [SESSION 3, WA ts] GROUP BY k",
     "SELECT ts, k, x FROM a WHERE x > 3",
+    "SELECT k, sum(x * 100000000000000000) AS huge FROM a [RANGE 20, SLIDE 10, WA ts] GROUP BY k",  # fails of poison
+    "SELECT k, max(x) AS m FROM a [RANGE 20, SLIDE 10, WA ts, LATE ERROR] GROUP BY k",
     "SELECT a.ts, a.x AS left_x, b.x AS right_x FROM a [RANGE 5] JOIN b [RANGE 5] ON a.k = b.k",
     "SELECT max(n) AS most FROM (SELECT k, count(*) AS n FROM a [RANGE 10, SLIDE 10, WA ts] GROUP BY k) "
     "[RANGE 20, SLIDE 10, WA window_end]",
@@ -49,6 +51,9 @@ class Drawn:
 
     def __init__(self, seed, steps):
         self.random = random.Random(seed)
+        # Smaller batches make earlier promises in process, and then more of what is behind the slack is late.
+        self.late = self.random.random() < 0.6
+        self.strategies = ["DFS", "BFS", "RR"] if self.late else ["DFS", "BFS", "RR", "DFS-3"]
         self.time = 0
         self.steps = [self._step() for _ in range(steps)]
 
@@ -61,17 +66,24 @@ class Drawn:
         """Rows of each stream, out of order within the slack; now and then none."""
         self.time += self.random.randrange(12)
         poison = self.random.random() < 0.08
-        return {name: self._rows(poison) for name in STREAMS}
+        return {name: self._rows(poison, name) for name in STREAMS}
 
-    def _rows(self, poison):
+    def _rows(self, poison, name):
         if self.random.random() < 0.15:
             return pl.DataFrame(schema=SCHEMA)
         values = [9, POISON] if poison else range(10)
         rows = [
-            (self.time + self.random.randrange(SLACK), self.random.randrange(3), self.random.choice(values))
+            (self.time + self._offset(name), self.random.randrange(3), self.random.choice(values))
             for _ in range(self.random.randrange(1, 12))
         ]
         return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+    def _offset(self, name):
+        """Within the slack, or now and then late, in the stream that is pushed first: whether a row of the other one is
+        late depends on whether the promises of this one are made before it.
+        """
+        late = self.late and name == STREAMS[0] and self.random.random() < 0.06
+        return self.random.randrange(SLACK) - (40 if late else 0)
 
 
 class Alone:
@@ -81,6 +93,10 @@ class Alone:
         self.run, self.sources = query.run(), list(query.sources)
         self.found = [pl.DataFrame(schema=query.schema)]
         self.failed = self.paused = False
+        self.counts = self._counts()
+
+    def _counts(self):
+        return self.run.counts["rows_late"], self.run.counts["rows_bad"]
 
     def push(self, rows):
         if self.failed or self.paused:
@@ -88,10 +104,11 @@ class Alone:
         try:
             for name in self.sources:
                 self.run.push(name, rows[name])
-        except ResultError:  # nothing of this micro-batch counts
+        except WindrowError:  # nothing of this micro-batch counts
             self.failed = True
         else:
             self.found.append(self.run.results())
+            self.counts = self._counts()
 
     def results(self):
         return pl.concat(self.found)
@@ -121,7 +138,7 @@ def live(host, seed, steps=40):
             alone |= {name: Alone(meant(query)) for name, query in new.items()}
         elif kind == "strategy":
             name = rng.choice([None, *alone])
-            host.set_strategy(rng.choice(["DFS", "BFS", "RR", "DFS-3"]), name)
+            host.set_strategy(rng.choice(drawn.strategies), name)
         elif kind == "restart":
             host.restart()
         else:
@@ -155,6 +172,7 @@ def check(host, alone):
         status = "failed" if query.failed else "paused" if query.paused else "running"
         assert host.status()[name] == status, name
         compare(host.results(name), query.results(), name)
+        assert host.counts(name) == query.counts, name
 
 
 def streams():

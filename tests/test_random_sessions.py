@@ -55,13 +55,17 @@ class InProcess:
     def together(self, name):
         local = self.session._local
         unit = local.units[local.registry.find(name).number]
-        return [n for n in unit.names if n in local.registry.names()]
+        return [n for n in unit.group.queries if n in local.registry.names()]
 
     def status(self):
         return {name: info.status for name, info in self.session.queries().items()}
 
     def results(self, name):
         return pl.concat(self.found[name])
+
+    def counts(self, name):
+        info = self.session.queries()[name]
+        return info.rows_late, info.rows_bad
 
 
 class OnSpark:
@@ -122,6 +126,13 @@ class OnSpark:
         found = [frame for _, frame in self.host.results(name)]
         assert query.rows_out == sum(frame.height for frame in found)
         return pl.concat([pl.DataFrame(schema=dict(node.schema)), *found])
+
+    def counts(self, name):
+        """By the records, too: each bad row is one, and late rows of a group and a window are one together."""
+        query = self.host.registry.find(name)
+        assert query.rows_bad == sum(frame.height for _, frame in self.host.bad_rows(name))
+        assert bool(query.rows_late) == bool(self.host.late_rows(name))
+        return query.rows_late, query.rows_bad
 
 
 @CHECK

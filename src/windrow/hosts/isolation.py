@@ -6,8 +6,15 @@ from collections.abc import Callable, Iterable
 
 from windrow.graph import Graph
 
+QueriesAt = Callable[[int], Iterable[int]]
 
-def isolate(graph: Graph, queries_at: Callable[[int], Iterable[int]], failed: dict[int, str]) -> None:
+
+def queries_behind(graph: Graph, queries_at: QueriesAt, node: int) -> set[int]:
+    """The queries that need a node: those whose output leaves the graph there, or further on."""
+    return {query for each in (graph.behind(node) if node in graph else ()) for query in queries_at(each)}
+
+
+def isolate(graph: Graph, queries_at: QueriesAt, failed: dict[int, str]) -> None:
     """From now on an error of an operator is noted in ``failed``, by the numbers of the queries that need it.
 
     ``queries_at``: the queries whose output leaves the graph at a node.
@@ -15,7 +22,7 @@ def isolate(graph: Graph, queries_at: Callable[[int], Iterable[int]], failed: di
 
     def take_out(node: int, error: Exception) -> bool:
         nodes = graph.behind(node)
-        queries = {query for each in nodes for query in queries_at(each)}
+        queries = queries_behind(graph, queries_at, node)
         for query in queries:
             failed.setdefault(query, f"{type(error).__name__}: {error}")
         graph.remove(nodes)

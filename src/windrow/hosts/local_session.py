@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
-from windrow.errors import CheckpointError, PlanError, QueryError, listing
+from windrow.errors import CheckpointError, QueryError, listing
 from windrow.graph import Graph, Output, named
-from windrow.hosts.isolation import isolate
+from windrow.hosts.isolation import isolate, queries_behind
 from windrow.hosts.local import Value, fitting_of, promise_of
 from windrow.hosts.standing import Registry, Standing
 from windrow.logical.explain import text
 from windrow.logical.nodes import Node, Scan
 from windrow.operators.operator import OnlyNews, Side, Stateless
 from windrow.operators.rows.once import Last, Once
-from windrow.planner import Common, Group, Read, Stage, Step, plan_group
+from windrow.planner import Common, Group, Read, Stage, Step, plan_group, plan_units
 from windrow.planner.plan import sources_of
 from windrow.progress import END, Punctuation
 from windrow.sources.fitting import Fitting
@@ -33,7 +33,6 @@ class Unit:
 
     number: int  # the least number of its queries: it names their state
     group: Group
-    names: tuple[str, ...]
     own: list[int] = field(default_factory=list)
     common: list[int] = field(default_factory=list)
     inputs: dict[str, set[int]] = field(default_factory=dict)  # by stream, the inputs of the graph that feed it
@@ -58,7 +57,7 @@ class LocalSession:
         self._entries: dict[int, int] = {}  # by the first node of a read, its input of the graph
         self._leaving: dict[int, list[int]] = {}  # by node, the queries whose results leave there
         self._results: dict[int, list[pl.DataFrame]] = {}
-        self._late: dict[int, list[pl.DataFrame]] = {}
+        self._sides: dict[str, dict[int, list[pl.DataFrame]]] = {"late": {}, "bad": {}}  # by kind and query
         self._failed: dict[int, str] = {}
         self._scope = ""  # of nodes that are added next
         self._fittings: dict[str, Fitting] = {}
@@ -69,20 +68,18 @@ class LocalSession:
         """Queries that begin together, by name, with their SQL where there is one."""
         self.registry.check_new(list(queries))
         nodes = {name: node for name, (node, _) in queries.items()}
-        group = plan_group(nodes, self.registry.next_stage, self.common)
-        described = {name: (text(node), sql) for name, (node, sql) in queries.items()}
-        added = self.registry.add(described, 0, group.stages, {})
-        self._begin(added.queries, group)
+        for group in plan_units(nodes, self.registry.next_stage, self.common):
+            described = {name: (text(nodes[name]), queries[name][1]) for name in group.queries}
+            self._begin(self.registry.add(described, 0, group.stages, {}).queries, group)
 
     def _begin(self, queries: Sequence[Standing], group: Group) -> None:
-        numbers = {query.name: query.number for query in queries}
+        unit = Unit(queries[0].number, group)
         for query in queries:
+            self.units[query.number] = unit
             self.nodes[query.number] = group.queries[query.name]
-            self._results[query.number], self._late[query.number] = [], []
-        for names in group.units():
-            unit = Unit(min(numbers[n] for n in names), group, names)
-            self.units |= {numbers[n]: unit for n in names}
-            self._build(unit)
+            for found in (self._results, *self._sides.values()):
+                found[query.number] = []
+        self._build(unit)
 
     def drop(self, names: Sequence[str]) -> None:
         """End queries: what they have not released is given up."""
@@ -97,11 +94,15 @@ class LocalSession:
         unit = self.units[query.number]
         kept = self._pulled(unit)
         self.registry.drop(name, 0)
-        for known in (self.units, self.nodes, self._results, self._late):
-            known.pop(query.number, None)
+        self._forget(query.number)
         self._put_back(unit, kept)
         self.common.keep({unit.number: unit.group for unit in self.units.values()}.values())
         self._computed = {step: last for step, last in self._computed.items() if step in self.common.steps()}
+
+    def _forget(self, number: int) -> None:
+        found: list[dict[int, Any]] = [self.units, self.nodes, self._results, *self._sides.values()]
+        for known in found:
+            known.pop(number, None)
 
     def drop_stream(self, name: str) -> None:
         """No query can be added over it any more, and no rows can be pushed."""
@@ -112,15 +113,8 @@ class LocalSession:
         draft = self.registry.copy()
         for name in names:
             draft.pause(name, 0)
-        units = self._units(names)
-        for unit in units:
-            alive = [q for q in draft if self.units.get(q.number) is unit and q.alive]
-            if len({q.status for q in alive}) > 1:
-                raise PlanError(
-                    "these queries were added together and share state: pause all of them: "
-                    f"{listing(q.name for q in alive)}"
-                )
-        for unit in units:
+        draft.check_paused()
+        for unit in self._units(names):
             unit.paused = self._pulled(unit)
         for name in names:
             self.registry.pause(name, 0)
@@ -165,7 +159,7 @@ class LocalSession:
         unit.own, unit.common, unit.inputs = [], [], {}
         ends: dict[Read | Stage, int] = {}
         needed = set(sources_of(p for name in running for p in unit.group.outputs[name]))
-        for place, source in enumerate(sources_of(p for name in unit.names for p in unit.group.outputs[name])):
+        for place, source in enumerate(sources_of(p for found in unit.group.outputs.values() for p in found)):
             self._scope = f"{unit.scope}/{place}"
             if source in needed:
                 ends[source] = self._read(unit, source) if isinstance(source, Read) else self._stage(unit, source, ends)
@@ -231,8 +225,7 @@ class LocalSession:
         for node in alone:
             self._shared = {place: known for place, known in self._shared.items() if known != node}
             self._entries.pop(node, None)
-        mine = {*unit.names}
-        numbers = {q.number for q in self.registry if q.name in mine}
+        numbers = {number for number, each in self.units.items() if each is unit}
         for node, leaving in list(self._leaving.items()):
             self._leaving[node] = [n for n in leaving if n not in numbers]
             if not self._leaving[node]:
@@ -248,6 +241,8 @@ class LocalSession:
         """Add the nodes of what is left of a unit, with the state that they had."""
         if unit.paused is not None or not self._running(unit):
             return
+        [group] = [group for group in self.registry.groups if group.number == unit.number]
+        unit.group = plan_group(unit.group.queries, group.first_stage, self.common, active=group.alive())
         self._build(unit)
         for number in unit.own:
             node = self.graph.node(number)
@@ -260,8 +255,8 @@ class LocalSession:
         scan = self._scan(stream)
         if stream not in self._fittings:
             self._fittings[stream] = fitting_of(scan, list(scan.schema))
-        frame, _misfits = self._fittings[stream].fit(rows)
-        self._fed([stream], frame)
+        frame, misfits = self._fittings[stream].fit(rows)
+        self._fed([stream], frame, misfits)
 
     def promise(self, stream: str, at: Value, group: Mapping[str, Any] | None = None) -> None:
         """Every later row of this stream, or of one group of it, has at least this progress value."""
@@ -277,7 +272,13 @@ class LocalSession:
             raise QueryError(f"there is no stream {stream!r} in this session; available: {listing(known)}")
         return self.streams[stream]
 
-    def _fed(self, streams: Sequence[str], item: pl.DataFrame | Punctuation) -> None:
+    def _fed(
+        self, streams: Sequence[str], item: pl.DataFrame | Punctuation, misfits: pl.DataFrame | None = None
+    ) -> None:
+        before = {query.number: self._taken_so_far(query) for query in self.registry}
+        if misfits is not None and misfits.height:
+            over = [number for number, unit in self.units.items() if unit.inputs.get(streams[0])]
+            self._side(Side("bad", misfits.height, misfits), over)
         ports = {port for unit in self.units.values() for name in streams for port in unit.inputs.get(name, ())}
         for port in sorted(ports):
             if self.graph.feeds(port):  # a query that failed just now may have been its only reader
@@ -287,7 +288,20 @@ class LocalSession:
             last.clear()
         for number, error in list(self._failed.items()):
             del self._failed[number]
+            self._give_up(number, before[number])
             self._fail(number, error)
+
+    def _taken_so_far(self, query: Standing) -> list[int]:
+        lists = [self._results[query.number], *(found[query.number] for found in self._sides.values())]
+        return [query.rows_out, query.rows_late, query.rows_bad, *map(len, lists)]
+
+    def _give_up(self, number: int, before: Sequence[int]) -> None:
+        """Nothing counts of a call in which a query has failed."""
+        query = self._standing(number)
+        query.rows_out, query.rows_late, query.rows_bad, *lengths = before
+        lists = [self._results[number], *(found[number] for found in self._sides.values())]
+        for each, length in zip(lists, lengths, strict=True):
+            del each[length:]
 
     def _fail(self, number: int, error: str) -> None:
         """A query that raised an error is stopped alone; what it has released before stays."""
@@ -299,13 +313,23 @@ class LocalSession:
     def _take(self, outputs: Iterable[Output]) -> None:
         for node, item in outputs:
             if isinstance(item, Side):
-                if item.kind == "late" and item.rows.width:
-                    for number in {n for each in self.graph.behind(node) for n in self._leaving.get(each, ())}:
-                        self._late[number].append(item.rows)
+                self._side(item, queries_behind(self.graph, lambda n: self._leaving.get(n, ()), node))
             elif isinstance(item, pl.DataFrame) and item.height:
                 for number in self._leaving.get(node, ()):
                     self._results[number].append(item)
                     self._standing(number).rows_out += item.height
+
+    def _side(self, side: Side, numbers: Collection[int]) -> None:
+        """Late and bad rows are counted for each query that does without them."""
+        for query in [q for q in self.registry if q.number in numbers and side.of in (None, q.name)]:
+            if side.kind == "failed":
+                self._failed.setdefault(query.number, side.rows["error"][0])
+            elif side.kind == "late":
+                query.rows_late += side.count
+            elif side.kind == "bad":
+                query.rows_bad += side.count
+            if side.kind in self._sides and side.rows.width:
+                self._sides[side.kind][query.number].append(side.rows)
 
     def _standing(self, number: int) -> Standing:
         return next(query for query in self.registry if query.number == number)
@@ -318,8 +342,15 @@ class LocalSession:
 
     def late_rows(self, name: str) -> pl.DataFrame:
         """Records of the late rows of a query, since the last call."""
-        query = self.registry.find(name)
-        found, self._late[query.number] = self._late[query.number], []
+        return self._taken("late", name)
+
+    def bad_rows(self, name: str) -> pl.DataFrame:
+        """The bad rows that a query does without, with the reason, since the last call."""
+        return self._taken("bad", name)
+
+    def _taken(self, kind: str, name: str) -> pl.DataFrame:
+        number = self.registry.find(name).number
+        found, self._sides[kind][number] = self._sides[kind][number], []
         return pl.concat(found, how="diagonal_relaxed") if found else pl.DataFrame()
 
     def state_bytes(self) -> int:
@@ -341,15 +372,15 @@ class LocalSession:
         for group in fresh.registry.groups:
             nodes = {query.name: node_of(query) for query in group.queries}
             group.check(nodes)
-            fresh._begin(group.queries, plan_group(nodes, group.first_stage, fresh.common))
+            planned = plan_group(nodes, group.first_stage, fresh.common, active=group.alive())
+            fresh._begin(group.queries, planned)
             for query in group.queries:
                 unit = fresh.units[query.number]
                 prefix = f"{unit.scope}/"
                 if query.status == "paused":
                     unit.paused = {k: v for k, v in state.items() if k.startswith(prefix)}
                 elif query.status == "dropped":
-                    for known in (fresh.units, fresh.nodes, fresh._results, fresh._late):
-                        known.pop(query.number, None)
+                    fresh._forget(query.number)
         fresh.graph.restore(dict(state))
         self.__dict__.update(fresh.__dict__)
         isolate(self.graph, lambda node: self._leaving.get(node, ()), self._failed)

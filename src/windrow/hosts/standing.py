@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from windrow.errors import CheckpointError, QueryError, listing
+from windrow.errors import CheckpointError, PlanError, QueryError, listing
 from windrow.graph import named
 from windrow.hosts.strategies import DEFAULT, Strategies
 from windrow.logical.explain import text
@@ -38,6 +38,8 @@ class Standing:
     error: str | None = None
     pauses: list[list[int | None]] = field(default_factory=list)
     rows_out: int = 0
+    rows_late: int = 0
+    rows_bad: int = 0
     strategy: str | None = None  # its own, by name
 
     @property
@@ -48,8 +50,8 @@ class Standing:
 
 @dataclass
 class Together:
-    """Queries that began at the same moment, and may share state. Who was dropped stays here as long as another is
-    alive: they are planned as they were.
+    """Queries that began at the same moment and share state, or one alone. Who was dropped stays here as long as
+    another is there: they are planned as they were.
     """
 
     first_stage: int
@@ -63,8 +65,17 @@ class Together:
             if (now := text(nodes[query.name])) != query.text:
                 raise CheckpointError(
                     f"query {query.name!r} is not what it was in this session:\n  {query.text}\nnow:\n  {now}\n"
-                    "Give it as it was, or drop it and add it under a new name"
+                    "Give it, and the streams that it is over, as they were. To change it, open the session as it was, "
+                    "drop the query, and add it anew"
                 )
+
+    def alive(self) -> list[str]:
+        """The names of the queries whose state is needed."""
+        return [query.name for query in self.queries if query.alive]
+
+    def still_needs(self, name: str) -> bool:
+        """Whether a dropped query with this name must be given again, in a restart, for the sake of the others."""
+        return any(q.name == name and q.status == "dropped" and q.sql is None for q in self.queries)
 
     @property
     def number(self) -> int:
@@ -100,9 +111,25 @@ class Registry:
         """Refuse names that are taken, or that no file could have."""
         for name in names:
             if not isinstance(name, str) or not NAME.fullmatch(name):
-                raise QueryError(f"{name!r} is not a name for a query: use letters, digits, '_', '-' and '.'")
+                raise QueryError(
+                    f"{name!r} is not a name for a query: use up to 100 letters, digits, '_', '-' and '.', of which "
+                    "the first is not '-' or '.'"
+                )
             if name in self.names():
                 raise QueryError(f"there is a query {name!r} already: drop it first, or use another name")
+            if sharing := [group.alive() for group in self.groups if group.still_needs(name)]:
+                raise QueryError(
+                    f"there was a query {name!r}, and {listing(sharing[0])} still share its state: use another name, "
+                    "or drop them first"
+                )
+
+    def check_paused(self) -> None:
+        """Refuse some queries of a group paused, and others running."""
+        for group in self.groups:
+            alive = [query for query in group.queries if query.alive]
+            if len({query.status for query in alive}) > 1:
+                names = listing(query.name for query in alive)
+                raise PlanError(f"these queries were added together and share state: pause all of them: {names}")
 
     # -- changes -----------------------------------------------------------------------------------------------
     def add(

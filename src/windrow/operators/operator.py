@@ -18,14 +18,17 @@ class Side:
     ``bad`` and ``late`` rows have left the main stream; ``revised`` rows were late and changed a released result.
     ``evidence`` describes rows and counts none; ``marks`` are the values of markers, for an audit. ``ignored``
     promises say less than an earlier one; ``unmatched`` promises are about a group of which nothing is held. Rows of a
-    join are ``joined`` when they find their first partner, and ``freed`` when they leave without one.
+    join are ``joined`` when they find their first partner, and ``freed`` when they leave without one. ``failed``: an
+    operator that several queries share goes on without one of them, and ``rows`` has the error.
 
-    ``count`` rows are meant; ``rows`` describes them: a bad row with its reason, a late one with its window.
+    ``count`` rows are meant; ``rows`` describes them: a bad row with its reason, a late one with its window. ``of``:
+    the query that they are counted for, where several share an operator and each has its own.
     """
 
-    kind: Literal["bad", "late", "revised", "evidence", "ignored", "unmatched", "marks", "joined", "freed"]
+    kind: Literal["bad", "late", "revised", "evidence", "ignored", "unmatched", "marks", "joined", "freed", "failed"]
     count: int
     rows: Batch = field(default_factory=pl.DataFrame, compare=False)
+    of: str | None = field(default=None, compare=False)
 
 
 Item = Batch | Punctuation | Side

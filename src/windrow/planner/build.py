@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
@@ -83,7 +83,9 @@ class Build:
     in_order: bool = False
     reads: list[tuple[Wanted, Read]] = field(default_factory=list)
     filtered: list[tuple[logical.Filter, Pipeline, Step]] = field(default_factory=list)
-    stages: dict[tuple[int, Wanted, bool], Stage] = field(default_factory=dict)
+    stages: list[tuple[logical.Node, Wanted, bool, Stage]] = field(default_factory=list)
+    # Of queries that come and go, those that are still there: then nodes that mean the same are one stage, too.
+    active: Collection[str] | None = None
     numbers: count[int] = field(default_factory=count)
     needed: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
@@ -153,12 +155,16 @@ class Build:
         """The results of a stage; a node that is used twice is one stage."""
         joint = wanted.joint and isinstance(node, (logical.Join, logical.PairAggregate))
         wanted = Wanted(wanted.of or next((time.of for time in node.times.values()), None), joint=joint)
-        key = id(node), wanted, self.in_order
-        stage = self.stages.get(key)
+        how = wanted, self.in_order
+        stage = next((s for n, *known, s in self.stages if tuple(known) == how and self._same(n, node)), None)
         if stage is None:
-            stage = self.stages[key] = self._stage_of(node, wanted)
+            stage = self._stage_of(node, wanted)
+            self.stages.append((node, *how, stage))
         windowed = isinstance(node, logical.WindowAggregate) and node.progress is not None
         return [Pipeline(stage, (_progress_of_results(node),) if windowed else ())]  # type: ignore[arg-type]
+
+    def _same(self, node: logical.Node, other: logical.Node) -> bool:
+        return node is other or (self.active is not None and node == other)
 
     def _stage_of(self, node: logical.Node, wanted: Wanted) -> Stage:
         match node:
@@ -313,7 +319,7 @@ class Build:
         before = (prepare, *wall_clock(window.options.zone), *lifts, *dropped, low)
         inputs = self.pipelines(window.input, wanted_on(window.input, window.input.progress))
         inputs = inputs if window.closed_by else about_everyone(window.input, inputs)
-        step = shared_step(found, panes, aggregates, _after)
+        step = shared_step(found, panes, aggregates, _after, self.active)
         late = late_schema({n: t for n, t in window.schema.items() if n in keys}, window.bound)
         arm = Arm(tuple(p.then(*before) for p in inputs), ByKeys(keys))
         return Stage(next(self.numbers), node, (arm,), (step,), "shared-panes", tuple(late.items()))

@@ -1,16 +1,18 @@
-"""Queries that come and go in one plan: those that begin at the same moment are a group, and share what they can.
+"""Queries that come and go in one plan: those that begin at the same moment and share state are a group.
 
-Queries of one group share reads, filters, pane aggregations and whatever stage two of them use. Queries of different
-groups share reads and filters only: their state is of different rows. Each group has stage numbers of its own, so that
-the state of one query is found again whatever becomes of the others.
+Queries of one group share reads, filters, pane aggregations and whatever stage two of them use, such as the same join.
+Queries of different groups share reads and filters only: their state is of different rows. Each group has stage numbers
+of its own, so that the state of one query is found again whatever becomes of the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import count
+
+from sqlglot import exp
 
 from windrow.errors import PlanError, listing
 from windrow.logical.nodes import Filter, Node, Scan, Together, columns_read
@@ -48,13 +50,17 @@ class Common:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """The planned queries of a group. ``needed``: by source, the columns that they read; ``stages``: how many."""
+    """The planned queries of a group. ``needed``: by source, the columns that they read; ``stages``: how many.
+
+    ``active``: those that are still there.
+    """
 
     queries: Mapping[str, Node]
     outputs: Mapping[str, tuple[Pipeline, ...]]
     better: Mapping[str, Node]
     needed: Mapping[str, Sequence[str]]
     stages: int
+    active: frozenset[str]
 
     def units(self) -> list[tuple[str, ...]]:
         """The queries that share state, directly or through others; one that shares with none is alone."""
@@ -68,10 +74,17 @@ class Group:
 
 
 def plan_group(
-    queries: Mapping[str, Node], first_stage: int = 0, common: Common | None = None, given: Given = NOTHING
+    queries: Mapping[str, Node],
+    first_stage: int = 0,
+    common: Common | None = None,
+    given: Given = NOTHING,
+    active: Collection[str] | None = None,
 ) -> Group:
-    """Plan the queries of a group; stages are numbered from ``first_stage``. The same queries get the same numbers."""
-    common = common or Common()
+    """Plan the queries of a group; stages are numbered from ``first_stage``. The same queries get the same numbers.
+
+    ``active``: those that are still there. State that all of them share is that of all queries, as it was.
+    """
+    common = Common() if common is None else common
     together = Together(tuple(queries.items()))
     better = rewritten(together)
     assert isinstance(better, Together)
@@ -84,7 +97,15 @@ def plan_group(
         )
     needed = {n: [c for c in scans[n].schema if c in found] for n, found in read.items()}
     numbers = count(first_stage)
-    build = Build(given, reads=common.reads, filtered=common.filtered, numbers=numbers, needed=needed)
+    there = frozenset(queries if active is None else active)
+    build = Build(
+        given,
+        reads=common.reads,
+        filtered=common.filtered,
+        active=there,
+        numbers=numbers,
+        needed=needed,
+    )
     outputs: dict[str, tuple[Pipeline, ...]] = {}
     for members in _sharing(better):
         if len(members) > 1:
@@ -95,20 +116,45 @@ def plan_group(
             last = columns(list(member.node.schema))
             outputs[member.name] = tuple(p.then(last) for p in build.pipelines(member.node))
     used = next(numbers) - first_stage
-    return Group(dict(queries), outputs, dict(better.queries), needed, used)
+    return Group(dict(queries), outputs, dict(better.queries), needed, used, there)
+
+
+def plan_units(
+    queries: Mapping[str, Node], first_stage: int = 0, common: Common | None = None, given: Given = NOTHING
+) -> list[Group]:
+    """Plan queries that begin together, as a group for each set of them that shares state.
+
+    So what becomes of one does not matter to those that share nothing with it.
+    """
+    common = Common() if common is None else common
+    found: list[Group] = []
+    for names in plan_group(queries, given=given).units():
+        found.append(plan_group({name: queries[name] for name in names}, first_stage, common, given))
+        first_stage += found[-1].stages
+    return found
 
 
 def _sharing(node: Together) -> list[list[Member]]:
-    """The queries that share panes; not where the common panes would be much shorter than those of a query alone."""
+    """The queries that share panes; not where the common panes would be much shorter than those of a query alone, or
+    where one computes what can raise an error, and another does not: each fails alone.
+    """
     found: list[list[Member]] = []
     for group in grouped(node):
         while group:
             kept, rest = [group[0]], list[Member]()
             for member in group[1:]:
-                (kept if _worth_it([*kept, member]) else rest).append(member)
+                shares = _computed(member) == _computed(kept[0]) and _worth_it([*kept, member])
+                (kept if shares else rest).append(member)
             found.append(kept)
             group = rest
     return found
+
+
+def _computed(member: Member) -> set[str]:
+    """The arguments of aggregates that are more than a column."""
+    calls = member.aggregation.calls if member.aggregation is not None else ()
+    found = (call.argument for call in calls if call.argument is not None)
+    return {each.sql() for each in found if not isinstance(each, (exp.Column, exp.Literal))}
 
 
 def _worth_it(members: Sequence[Member]) -> bool:
@@ -128,9 +174,13 @@ class Combined(Plan):
     numbers: tuple[int, ...] = ()
     of_stage: Mapping[int, Mapping[str, Sequence[str]]] = field(default_factory=dict)
     groups: tuple[Group, ...] = ()
+    called: Mapping[int, str] = field(default_factory=dict)
 
     def number_of(self, output: int) -> int:
         return self.numbers[output]
+
+    def names(self) -> dict[int, str]:
+        return dict(self.called)
 
     @cached_property
     def needed(self) -> dict[str, list[str]]:
@@ -160,4 +210,6 @@ def combined(running: Sequence[tuple[Group, Mapping[str, int]]]) -> Combined:
     }
     numbers = tuple(number for _, number in outputs)
     groups = tuple(group for group, _ in running)
-    return Combined(logical, tuple(p for p, _ in outputs), dict(logical.schema), better, numbers, needed, groups)
+    called = {number: name for _, name, number in chosen}
+    every = tuple(p for p, _ in outputs)
+    return Combined(logical, every, dict(logical.schema), better, numbers, needed, groups, called)

@@ -184,6 +184,10 @@ class Plan:
         """The number of the query that an output belongs to."""
         return 0
 
+    def names(self) -> dict[int, str]:
+        """Of queries that come and go, their names, by number."""
+        return {}
+
     def owners(self) -> dict[int, tuple[int, ...]]:
         """By the number of a stage, the numbers of the queries that use it."""
         found: dict[int, tuple[int, ...]] = {}

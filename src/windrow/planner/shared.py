@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -91,9 +91,15 @@ def joined(found: Sequence[Member], panes: Sliding) -> WindowAggregate:
 
 
 def shared_step(
-    found: Sequence[Member], panes: Sliding, aggregates: Partials, after: Callable[[Member], Sequence[Step]]
+    found: Sequence[Member],
+    panes: Sliding,
+    aggregates: Partials,
+    after: Callable[[Member], Sequence[Step]],
+    active: Collection[str] | None = None,
 ) -> Step:
-    """The window levels over the panes; ``after`` gives what follows each."""
+    """The window levels over the panes; ``after`` gives what follows each. ``active``: of queries that come and go, the
+    names of those that are still there.
+    """
     specs = []
     rest = list(aggregates.aggregates)
     for member in found:
@@ -101,13 +107,14 @@ def shared_step(
         dtype = pl.Struct(dict(member.node.schema))
         specs.append((member, Partials(own), tuple(after(member)), dtype))
     says = f"the panes of {len(found)} queries, merged to the windows of each as they close"
-    return Step("shared-panes", partial(_make, panes, aggregates, specs), says)
+    return Step("shared-panes", partial(_make, panes, aggregates, specs, active), says)
 
 
 def _make(
     panes: Sliding,
     aggregates: Partials,
     specs: Sequence[tuple[Member, Partials, tuple[Step, ...], pl.DataType]],
+    active: Collection[str] | None,
 ) -> SharedPanes:
     queries = []
     keys = key_names(specs[0][0].window)
@@ -118,4 +125,4 @@ def _make(
         by = by if not number else replace(by, counted=False)  # a marker about a group without rows is counted once
         level = Level(Windowing(node.window, keys, own, node.bound, node.options, by), panes)
         queries.append(Query(member.name, level, [step.make() for step in after], dtype))
-    return SharedPanes(panes, keys, aggregates, queries)
+    return SharedPanes(panes, keys, aggregates, queries, active)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
@@ -34,18 +34,16 @@ def application(
 ) -> ASGIApp:
     """The API as an ASGI application. Once ``stopping`` says so, responses that follow a query come to their end."""
     api = Api(session, stopping, pause)
-    endpoints: list[tuple[str, str, Endpoint]] = [
-        ("GET", "/health", api.health),
-        ("GET", "/queries", api.list),
-        ("POST", "/queries", api.add),
-        ("GET", "/queries/{name}", api.show),
-        ("DELETE", "/queries/{name}", api.drop),
-        ("POST", "/queries/{name}/pause", api.pause),
-        ("POST", "/queries/{name}/resume", api.resume),
-        ("GET", "/queries/{name}/explain", api.explain),
-        ("GET", "/queries/{name}/results", api.results),
-    ]
-    routes = [Route(path, _guarded(endpoint), methods=[method]) for method, path, endpoint in endpoints]
+    paths: dict[str, dict[str, Endpoint]] = {
+        "/health": {"GET": api.health},
+        "/queries": {"GET": api.list, "POST": api.add},
+        "/queries/{name}": {"GET": api.show, "DELETE": api.drop},
+        "/queries/{name}/pause": {"POST": api.pause},
+        "/queries/{name}/resume": {"POST": api.resume},
+        "/queries/{name}/explain": {"GET": api.explain},
+        "/queries/{name}/results": {"GET": api.results},
+    }
+    routes = [Route(path, _guarded(endpoints), methods=list(endpoints)) for path, endpoints in paths.items()]
     handlers: Any = {HTTPException: _refused, WindrowError: _invalid}
     return Gate(Starlette(routes=routes, exception_handlers=handlers), token)
 
@@ -178,14 +176,20 @@ async def _invalid(_request: Request, error: WindrowError) -> Response:
     return JSONResponse({"error": str(error)}, 500 if isinstance(error, InternalError) else 422)
 
 
-def _guarded(endpoint: Endpoint) -> Endpoint:
-    """Answer errors that nobody expected, too. Left to the server they would break the connection of the client."""
+def _guarded(endpoints: Mapping[str, Endpoint]) -> Endpoint:
+    """The endpoints of a path by method. A body that is too long is refused before any of them does something.
+
+    Errors that nobody expected are answered, too. Left to the server they would break the connection of the client.
+    """
 
     async def called(request: Request) -> Response:
         try:
-            return await endpoint(request)
+            await request.body()  # also where none is needed: it may be long, and not have told its length
+            return await endpoints["GET" if request.method == "HEAD" else request.method](request)
         except (HTTPException, WindrowError):
             raise
+        except ClientDisconnect:
+            raise HTTPException(400, "the body is not complete") from None
         except Exception as error:
             LOG.exception("%s %s", request.method, request.url.path)
             message = f"unexpected {type(error).__name__}; the server's messages have the rest"

@@ -15,7 +15,7 @@ from windrow.errors import PlanError, QueryError, listing
 from windrow.hosts.local_session import LocalSession
 from windrow.hosts.standing import Registry, Standing
 from windrow.logical.nodes import Node, Scan
-from windrow.planner import plan
+from windrow.planner import Given, plan
 from windrow.planner.explain import explain
 from windrow.sql.select import sql
 
@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QueryInfo:
-    """A query of a session. ``first_batch``: on Spark, the first micro-batch whose rows it takes."""
+    """A query of a session. ``status``: running, paused or failed, and then ``error`` says why.
+
+    ``first_batch``: on Spark, the first micro-batch whose rows it takes. ``rows_late`` and ``rows_bad``: how many rows
+    it did without, see ``Session.late_rows`` and ``Session.bad_rows``.
+    """
 
     name: str
     text: str
@@ -34,6 +38,8 @@ class QueryInfo:
     error: str | None
     first_batch: int | None
     rows_out: int
+    rows_late: int
+    rows_bad: int
 
 
 class Session:
@@ -41,7 +47,7 @@ class Session:
 
     A query takes the rows that arrive from its ``add`` to its ``drop``: its results are those of the query alone over
     these rows. Queries share what they have in common: each stream is read once, and a filter that several of them
-    begin with runs once. Queries that are added in one call share pane aggregations and joins, too.
+    begin with runs once. Queries that are added in one call share pane aggregations, and equal joins and windows, too.
 
     In process, rows are pushed:
 
@@ -78,11 +84,14 @@ class Session:
         self._all = {name: _named(stream, name) for name, stream in streams.items()}
         if not streams:
             raise QueryError("a session needs at least one stream, by keyword: wr.Session(packets=wr.stream(..))")
-        endless = any(s.is_endless for stream in self._all.values() for s in stream.sources.values())
+        endless = {name: any(s.is_endless for s in stream.sources.values()) for name, stream in self._all.items()}
+        if any(endless.values()) and not all(endless.values()):
+            finite = listing(name for name, is_so in endless.items() if not is_so)
+            raise QueryError(f"some streams of this session are endless, and others are not: {finite}")
         self._spark: StandingQueries | None = None
         self._local: LocalSession | None = None
-        self._pending: dict[str, Standing] = {}  # queries of the folder that only the caller can give again
-        if endless:
+        self._restored = True  # whether the queries of the folder are planned: some only the caller can give again
+        if any(endless.values()):
             self._open(folder, shards, depth, tasks, sink)
             return
         given = {"folder": folder, "shards": shards, "depth": depth, "tasks": tasks, "sink": sink}
@@ -102,10 +111,19 @@ class Session:
                 raise QueryError(f"{name}={value!r} must be a number, at least 1")
         data = {n: s.sources[n].data for n, s in self._all.items()}
         self._spark = StandingQueries(folder, data, shards, depth, tasks, sink)
-        groups = self._spark.registry.groups
-        self._pending = {q.name: q for g in groups for q in g.queries if q.sql is None}
-        if not self._pending:
-            self._spark.restore(self._node_of)
+        self._restored = False
+        if not self._pending():
+            self._restore({})
+
+    def _pending(self) -> list[str]:
+        """The queries of the folder that must be given again before anything else."""
+        if self._restored or self._spark is None:
+            return []
+        return [query.name for group in self._spark.registry.groups for query in group.queries if query.sql is None]
+
+    def _restore(self, given: Mapping[str, Stream]) -> None:
+        self._on_spark("start").restore(lambda query: self._again(query, given))
+        self._restored = True
 
     def _node_of(self, query: Standing) -> Node:
         assert query.sql is not None
@@ -126,7 +144,7 @@ class Session:
         if not given:
             raise QueryError("add() takes a name and a query, or queries by keyword")
         found = {n: (self._resolved(n, q), q if isinstance(q, str) else None) for n, q in given.items()}
-        self._host.add({n: (q.node, text_of) for n, (q, text_of) in found.items()})
+        self._planned.add({n: (q.node, text_of) for n, (q, text_of) in found.items()})
 
     def _resolved(self, name: str, query: str | Stream) -> Stream:
         """A query over streams of this session, and no others."""
@@ -153,41 +171,56 @@ class Session:
         Several in one call take effect together, as one change.
         """
         self._host.drop(_some(names, "drop"))
+        if not self._restored and not self._pending():
+            self._restore({})
 
     def pause(self, *names: str) -> None:
         """Queries take no rows until they are resumed; their state stays. They never see what arrives meanwhile."""
-        self._host.pause(_some(names, "pause"))
+        self._planned.pause(_some(names, "pause"))
 
     def resume(self, *names: str) -> None:
         """Paused queries take rows again."""
-        self._host.resume(_some(names, "resume"))
+        self._planned.resume(_some(names, "resume"))
 
     def set_strategy(self, strategy: str, name: str | None = None) -> None:
         """By which rules the next operator is picked: "DFS" (the default: results leave as early as they can), "BFS",
         "RR" (round-robin over paths) or "DFS-k" (batches of k rows). For all queries, or for one and those that share
         its state.
         """
-        self._host.set_strategy(strategy, name)
+        self._planned.set_strategy(strategy, name)
 
     def queries(self) -> dict[str, QueryInfo]:
         """The queries that there are, by name."""
         batches = self._spark is not None
         return {
-            q.name: QueryInfo(q.name, q.sql or q.text, q.status, q.error, q.first if batches else None, q.rows_out)
+            q.name: QueryInfo(
+                q.name,
+                q.sql or q.text,
+                q.status,
+                q.error,
+                q.first if batches else None,
+                q.rows_out,
+                q.rows_late,
+                q.rows_bad,
+            )
             for q in self._registry
         }
 
     def explain(self, name: str) -> str:
         """What a query means and how it runs."""
         query = self._registry.find(name)
-        node = self._host.node_of(query)
-        return explain(plan(node), self._spark is not None, None, set(), False)
+        node = self._planned.node_of(query)
+        [group] = [group for group in self._registry.groups if query in group.queries]
+        shared = [other for other in group.alive() if other != name]
+        header = f"shares state with {listing(shared)}\n" if shared else ""
+        kept = Given({}, self._spark is not None, group.choices)
+        return header + explain(plan(node, kept), self._spark is not None, None, set(), False)
 
     def drop_stream(self, name: str) -> None:
         """No query can be added over this stream any more. Refused as long as there are any."""
         if name not in self.streams:
             raise QueryError(f"there is no stream {name!r} in this session; available: {listing(self.streams)}")
-        users = [q.name for q in self._registry if name in _scans(self._host.node_of(q))]
+        users = [q.name for q in self._registry if name in _scans(self._planned.node_of(q))]
         if users:
             raise QueryError(f"stream {name!r} has queries: drop them first: {listing(users)}")
         self._host.drop_stream(name)
@@ -212,6 +245,16 @@ class Session:
     def _host(self) -> Any:
         return self._local if self._local is not None else self._spark
 
+    @property
+    def _planned(self) -> Any:
+        """The host, if it knows what all its queries mean."""
+        if pending := self._pending():
+            raise QueryError(
+                f"queries of this session were not given as SQL: {listing(pending)}. Give them again, as they were: "
+                "start(queries={..}); or drop them"
+            )
+        return self._host
+
     # -- rows and results --------------------------------------------------------------------------------------
     def push(self, stream: str, rows: Any) -> Session:
         """In process: rows of a stream, for all queries over it."""
@@ -228,15 +271,29 @@ class Session:
         self._in_process("end").end()
         return self
 
-    def results(self, name: str, after: int = -1) -> Any:
+    def results(self, name: str, after: int | None = None) -> Any:
         """In process: what a query has released since the last call. On Spark: a list of pairs, the number of a
         micro-batch and its results, of micro-batches after a number.
         """
-        return self._local.results(name) if self._local is not None else self._on_spark("results").results(name, after)
+        return self._told("results", name, after)
 
-    def late_rows(self, name: str) -> pl.DataFrame:
-        """In process: records of the late rows of a query since the last call."""
-        return self._in_process("late_rows").late_rows(name)
+    def late_rows(self, name: str, after: int | None = None) -> Any:
+        """Records of the late rows of a query, by its late policy; since when, as for ``results``."""
+        return self._told("late_rows", name, after)
+
+    def bad_rows(self, name: str, after: int | None = None) -> Any:
+        """The rows that a query did without because they are bad, with the reason; since when, as for ``results``.
+
+        On Spark: where each was found, the reason, and the row as JSON; files that cannot be read are among them.
+        """
+        return self._told("bad_rows", name, after)
+
+    def _told(self, what: str, name: str, after: int | None) -> Any:
+        if self._local is None:
+            return getattr(self._on_spark(what), what)(name, -1 if after is None else after)
+        if after is not None:
+            raise QueryError(f"{what}(.., after={after}) is for sessions on Spark; here there are no micro-batches")
+        return getattr(self._local, what)(name)
 
     def snapshot(self) -> dict[str, pl.DataFrame]:
         """In process: the queries and their state."""
@@ -251,7 +308,9 @@ class Session:
         if query.sql is not None:
             return self._node_of(query)
         if query.name not in given:
-            raise QueryError(f"query {query.name!r} was not given as SQL: give it again, {query.name}=..")
+            dropped = query.status == "dropped"
+            why = ". It was dropped, and others still share its state" if dropped else ""
+            raise QueryError(f"query {query.name!r} was not given as SQL: give it again, {query.name}=..{why}")
         return self._resolved(query.name, given[query.name]).node
 
     # -- on Spark ----------------------------------------------------------------------------------------------
@@ -261,9 +320,8 @@ class Session:
         ``queries``: those in the folder that were not given as SQL, as they were.
         """
         host = self._on_spark("start")
-        if self._pending:
-            host.restore(lambda query: self._again(query, queries or {}))
-            self._pending = {}
+        if not self._restored:
+            self._restore(queries or {})
         host.start(**trigger)
         return self
 

@@ -159,4 +159,4 @@ def test_bad_rows_of_a_shard_go_out_and_those_of_a_source_are_only_counted():
 
 
 def test_bad_rows_without_columns_are_described_too():
-    assert described(pl.DataFrame({"reason": ["why"], "@t": [1]}), 3).rows() == [("stage 3", "why", "{}")]
+    assert described(pl.DataFrame({"reason": ["why"], "@t": [1]}), "stage 3").rows() == [("stage 3", "why", "{}")]

@@ -193,13 +193,14 @@ class _Compiler:
         placed = placed_stages(self.plan, self.shards, self.streaming)
         read = placed.reads if self.depth is None else {name: placed.reads.get(name, []) for name in self.sources}
         owners = {} if self.depth is None else self.plan.owners()
+        names = {} if self.depth is None else self.plan.names()
         ticks = () if self.depth is None else placed.ids
         rows = reduce(lambda a, b: a.unionAll(b), [self._source(name, r, owners, ticks) for name, r in read.items()])
         live = None if self.depth is None else self.dormant
         runner = StreamingShards(self.plan, live) if self.streaming else BatchShards()
         for stages in self._levels(placed):
             hosted = tuple(hosted for _, hosted in stages)
-            rows = runner.rows(rows, Fragment(hosted, placed.ids, self.limit, owners, self.strategies), stages)
+            rows = runner.rows(rows, Fragment(hosted, placed.ids, self.limit, owners, names, self.strategies), stages)
         return rows
 
     def _levels(self, placed: Placed) -> list[list[tuple[Stage, Hosted]]]:
@@ -213,7 +214,7 @@ class _Compiler:
         """The exchange rows of a source, which is read once; of one that no query reads, none of its columns."""
         source = self.sources[name]
         needed = [c for scan in self.plan.scans() if scan.name == name for c in self.plan.read_from(scan)]
-        map_side = MapSide(reads, not self.streaming, owners, ticks, self.strategies)
+        map_side = MapSide(reads, not self.streaming, owners, ticks, self.strategies, name)
         stamps = [c for scan in self.plan.scans() if scan.name == name for c in self.plan.stamps_of(scan)]
         if isinstance(source, Files):
             return load(self.spark, source, MapFiles(map_side, tuple(needed), tuple(stamps)))

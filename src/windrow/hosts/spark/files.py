@@ -123,17 +123,19 @@ class MapFiles:
     def run(self, task: Task, files: Files) -> Iterator[pa.RecordBatch]:
         outboxes = self.map_side.outboxes(task.number)
         outboxes.sender.counts[Counter.FILES_BAD] += len(task.aside)
+        reasons = [reason for _, reason in task.aside]
         for file in task.files if self.map_side.reads else ():  # without reads no query wants them
             attempt = copy.deepcopy(outboxes)
             try:
                 rows = [row for part in self._rows(files, file, attempt, task.arrival) for row in part]
-            except TornError:
+            except TornError as error:
                 outboxes.sender.counts[Counter.FILES_BAD] += 1
+                reasons.append(str(error))
                 continue
             outboxes = attempt
             if rows:
                 yield record_batch(rows)
-        yield record_batch(self.map_side.last(outboxes))
+        yield record_batch([*self.map_side.unread(outboxes, reasons), *self.map_side.last(outboxes)])
 
     def _rows(self, files: Files, file: File, outboxes: Outboxes, arrival: Arrival) -> Iterator[list[Row]]:
         rows = readable(files, file, self.columns, arrival=arrival, stamps=self.stamps)

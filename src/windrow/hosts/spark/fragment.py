@@ -11,7 +11,7 @@ import polars as pl
 from windrow.errors import ResultError
 from windrow.graph import Graph, Output
 from windrow.hosts.counters import Counter
-from windrow.hosts.isolation import isolate
+from windrow.hosts.isolation import isolate, queries_behind
 from windrow.hosts.spark.exchange import OUT, Kind, Row, decode
 from windrow.hosts.spark.map_side import Branch
 from windrow.hosts.spark.outbox import Outbox, Outboxes, Route, Sender
@@ -84,6 +84,7 @@ class Fragment:
     shards: tuple[int, ...] = (0,)
     limit: int | None = None  # bytes of state that a shard may hold
     owners: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # of queries that come and go, by stage
+    names: Mapping[int, str] = field(default_factory=dict)  # of these queries, by number
     strategies: Strategies = field(default_factory=Strategies)
 
     def wiring(self) -> Wiring:
@@ -131,8 +132,17 @@ class Fragment:
     def run(self, wired: Wiring, shard: int, rows: Iterable[Row], ended: bool = False) -> Iterator[Row]:
         """One micro-batch: all data first, then the promises, so that nothing of the batch itself is late."""
         graph, outboxes = wired.graph, self.outboxes(shard, wired)
-        if self.owners:
-            isolate(graph, lambda node: self._queries(wired, node), outboxes.sender.failed)
+        if self.names:
+
+            def queries_at(node: int) -> Iterator[int]:
+                return self._queries(wired, node)
+
+            isolate(graph, queries_at, outboxes.sender.failed)
+            outboxes.concerned = lambda node, side: (
+                query
+                for query in queries_behind(graph, queries_at, node)
+                if side.of is None or self.names[query] == side.of
+            )
         batch = _Batch()
         for row in rows:
             if row.stage in batch.mine(self):

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from windrow.graph import Graph
 from windrow.hosts.counters import Counter
-from windrow.hosts.isolation import isolate
+from windrow.hosts.isolation import isolate, queries_behind
 from windrow.hosts.spark.exchange import OUT, Kind, Row, record_batch
 from windrow.hosts.spark.outbox import Outbox, Outboxes, Route, Sender
 from windrow.hosts.strategies import Strategies
@@ -47,7 +47,9 @@ class MapSide:
         owners: Mapping[int, tuple[int, ...]] | None = None,
         ticks: tuple[int, ...] = (),
         strategies: Strategies | None = None,
+        name: str = "",
     ) -> None:
+        self.name = name  # of the source
         self.reads = tuple(reads)
         self.ends = ends  # a finite source: after its last row, it reports how far it has come
         self.owners = dict(owners or {})  # of queries that come and go: by stage, the queries that use it
@@ -68,19 +70,32 @@ class MapSide:
         ticks = [outboxes.sender.out(Kind.TICK, 0)._replace(shard=shard) for shard in self.ticks]
         return [*outboxes.last(), *ticks]
 
+    def unread(self, outboxes: Outboxes, reasons: Sequence[str]) -> list[Row]:
+        """Where queries come and go, files that cannot be read are among their bad rows, with the reason."""
+        if not (self.ticks and reasons):
+            return []
+        routes = [box.route for box in outboxes.boxes]
+        files = pl.DataFrame({"source": self.name, "reason": list(reasons), "row": "{}"})
+        return [outboxes.bad(files, self._queries(routes, range(len(routes))))]
+
     def outboxes(self, part: int) -> Outboxes:
         """Empty ones for a task."""
         boxes = [Outbox(branch.route) for read in self.reads for branch in read.branches]
         _, ends, evidence = self._graph()
         shards = [shard for box in boxes for shard in box.route.shards]
-        return Outboxes(Sender(part, min(shards, default=0)), boxes, ends, evidence)
+        return Outboxes(Sender(part, min(shards, default=0)), boxes, ends, evidence, source=self.name)
 
     def run(self, frames: Iterable[pl.DataFrame], outboxes: Outboxes) -> Iterator[list[Row]]:
         """The exchange rows of some data; promises and counts stay in the outboxes."""
         graph, ends, _ = self._graph()
-        if self.owners or self.ticks:
+        if self.ticks:
             routes = [box.route for box in outboxes.boxes]
-            isolate(graph, lambda node: self._queries(routes, ends.get(node, ())), outboxes.sender.failed)
+
+            def queries_at(node: int) -> Iterator[int]:
+                return self._queries(routes, ends.get(node, ()))
+
+            isolate(graph, queries_at, outboxes.sender.failed)
+            outboxes.concerned = lambda node, _side: queries_behind(graph, queries_at, node)
         ports = range(len(self.reads))
         for frame in frames:
             outboxes.sender.counts[Counter.ROWS_IN] += frame.height

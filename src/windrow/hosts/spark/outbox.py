@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -18,6 +18,7 @@ from windrow.planner import ByKeys, Partition
 from windrow.progress import END, START, Box, Punctuation, grown
 from windrow.spec.names import REASON
 
+QUERIES = "queries"  # the column of bad rows with the numbers of the queries that do without them
 MOST_BYTES = 1 << 25  # of rows in one blob
 
 
@@ -145,6 +146,8 @@ class Outboxes:
     ``evidence``: the boxes of all judges of the source that a node belongs to; the first gets its marks.
     ``silent``: nodes that repeat what another one counts, and are not counted. ``stage_of``: in a shard, the stage of a
     node; bad rows that it finds go to the side output. Those of a source are found there by a query of their own.
+    ``concerned``: where queries come and go, those that a side output of a node is counted for. There is no query for
+    the bad rows of a source then: ``source`` is its name, and they go to the side output, too.
     """
 
     sender: Sender
@@ -153,6 +156,8 @@ class Outboxes:
     evidence: Mapping[int, Sequence[int]] = field(default_factory=dict)
     silent: frozenset[int] = frozenset()
     stage_of: Mapping[int, int] = field(default_factory=dict)
+    concerned: Callable[[int, Side], Iterable[int]] | None = None
+    source: str = ""
     _marks: dict[int, list[pl.DataFrame]] = field(default_factory=dict, init=False)
 
     def rows(self, outputs: Iterable[Output]) -> Iterator[Row]:
@@ -173,13 +178,33 @@ class Outboxes:
                 yield from self.boxes[number].evidence(side.rows, self.sender)
         elif side.kind == "marks":
             self._marks.setdefault(self.evidence[node][0], []).append(side.rows)
+        elif side.kind == "failed":
+            assert self.concerned is not None
+            for query in self.concerned(node, side):
+                self.sender.failed.setdefault(query, side.rows["error"][0])
         elif node not in self.silent:
             self.sender.counts[OF_SIDES[side.kind]] += side.count
-            if side.kind == "late" and side.rows.width:
+            if self.concerned is not None:
+                yield from self._of_queries(node, side, sorted(set(self.concerned(node, side))))
+            elif side.kind == "late" and side.rows.width:
                 yield self.sender.out(Kind.LATE, side.rows.height, encode(side.rows))
             elif side.kind == "bad" and side.rows.width and node in self.stage_of:
-                found = described(side.rows, self.stage_of[node])
+                found = described(side.rows, f"stage {self.stage_of[node]}")
                 yield self.sender.out(Kind.BAD, found.height, encode(found))
+
+    def _of_queries(self, node: int, side: Side, queries: Sequence[int]) -> Iterator[Row]:
+        """The count for each query. Late records are small, and each query has its own; bad rows are sent once."""
+        if side.kind == "late":
+            blob = encode(side.rows) if side.rows.width else None
+            yield from (self.sender.out(Kind.LATE, side.count, blob, query) for query in queries)
+        elif side.kind == "bad" and side.rows.width:
+            source = f"stage {self.stage_of[node]}" if node in self.stage_of else self.source
+            yield self.bad(described(side.rows, source), queries)
+
+    def bad(self, found: pl.DataFrame, queries: Iterable[int]) -> Row:
+        """Bad rows, as ``described``, that some queries do without."""
+        found = found.with_columns(pl.lit(sorted(set(queries)), pl.List(pl.Int32)).alias(QUERIES))
+        return self.sender.out(Kind.BAD, found.height, encode(found), OUT)
 
     def last(self) -> list[Row]:
         """What a task sends after all its rows."""
@@ -199,8 +224,8 @@ def pieces(frame: pl.DataFrame, most: int = MOST_BYTES) -> Iterator[pl.DataFrame
     yield from (frame[at : at + size] for at in range(0, frame.height, size))
 
 
-def described(rows: pl.DataFrame, stage: int) -> pl.DataFrame:
+def described(rows: pl.DataFrame, source: str) -> pl.DataFrame:
     """Bad rows of any stage in the same columns: where, why, and the row as JSON."""
     values = pl.struct(pl.exclude(REASON, "^@.*$")).struct.json_encode()
     shown = values if any(c != REASON and not c.startswith("@") for c in rows.columns) else pl.lit("{}")
-    return rows.select(pl.lit(f"stage {stage}").alias("source"), pl.col(REASON), shown.alias("row"))
+    return rows.select(pl.lit(source).alias("source"), pl.col(REASON), shown.alias("row"))

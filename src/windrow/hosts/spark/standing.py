@@ -16,18 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from windrow.errors import CheckpointError, PlanError, WindrowError, listing
+from windrow.errors import CheckpointError, PlanError, WindrowError
 from windrow.hosts.spark.compile import session_of, standing_rows
 from windrow.hosts.spark.migrate import carry
 from windrow.hosts.spark.parts_written import SUMMARY, WriteParts
 from windrow.hosts.spark.session import STATE_PARTITIONS, shard_count
 from windrow.hosts.spark.session_record import Record
 from windrow.hosts.spark.session_results import Results
+from windrow.hosts.spark.session_sides import Counted, Sides
 from windrow.hosts.spark.start import start
-from windrow.hosts.standing import Registry, Standing, Status
+from windrow.hosts.standing import Registry, Standing, Status, Together
 from windrow.logical.explain import text
 from windrow.logical.nodes import Node
-from windrow.planner import Combined, Common, Given, Group, combined, plan_group
+from windrow.planner import Combined, Common, Given, Group, combined, plan_group, plan_units
 from windrow.planner.levels import Levels
 from windrow.sources.files import Files
 
@@ -61,7 +62,7 @@ class StandingQueries:
         self.sources = dict(sources)
         self.sink = sink
         self.spark = session_of(list(self.sources.values()))
-        self.results_of = Results(self.folder / "results")
+        self.results_of, self.sides = Results(self.folder / "results"), Sides(self.folder / "sides")
         self.record = self._opened(shards, depth, tasks)
         self._wanted = depth or self.record.depth, tasks or self.record.tasks
         self.common = Common()
@@ -82,9 +83,10 @@ class StandingQueries:
         if shards not in (None, known.shards):
             raise CheckpointError(
                 f"the session in this folder has {known.shards} shards, which its state is divided by for good. It can "
-                f"be given another number of tasks, which share the shards among them: tasks={shards}"
+                f"be given another number of tasks, which share the shards: tasks={shards}, or --tasks {shards}"
             )
         self.results_of.count(known.registry)
+        self.sides.count(known.registry)
         return known
 
     @property
@@ -101,8 +103,11 @@ class StandingQueries:
         for group in self.registry.groups:
             nodes = {query.name: node_of(query) for query in group.queries}
             group.check(nodes)
-            planned = plan_group(nodes, group.first_stage, self.common, Given({}, True, group.choices))
-            self.plans[group.number] = planned
+            self._plan(group, nodes)
+
+    def _plan(self, group: Together, nodes: Mapping[str, Node]) -> None:
+        kept = Given({}, True, group.choices)
+        self.plans[group.number] = plan_group(nodes, group.first_stage, self.common, kept, group.alive())
 
     # -- changes -----------------------------------------------------------------------------------------------
     def add(self, queries: Mapping[str, tuple[Node, str | None]]) -> None:
@@ -110,16 +115,18 @@ class StandingQueries:
         with self._changes:
             self.registry.check_new(list(queries))
             nodes = {name: node for name, (node, _) in queries.items()}
-            group = plan_group(nodes, self.registry.next_stage, self.common, Given({}, True))
-            running = [*self._running(), (group, dict.fromkeys(nodes, -1))]
+            groups = plan_units(nodes, self.registry.next_stage, self.common, Given({}, True))
+            new = [(group, dict.fromkeys(group.queries, -1)) for group in groups]
+            running = [*self._running(), *new]
             depth = max(self.record.depth, Levels(combined(running), self.record.shards).depth)
             self._compiled(running, depth)  # refused before anything stops
-            choices = combined([(group, dict.fromkeys(nodes, -1))]).choices()
-            described = {name: (text(node), sql) for name, (node, sql) in queries.items()}
 
             def begin(registry: Registry, at: int) -> None:
                 self._migrate(depth, self.record.tasks)
-                self.plans[registry.add(described, at, group.stages, choices).number] = group
+                for group, numbers in new:
+                    described = {name: (text(nodes[name]), queries[name][1]) for name in group.queries}
+                    choices = combined([(group, numbers)]).choices()
+                    self.plans[registry.add(described, at, group.stages, choices).number] = group
 
             self._change(begin)
 
@@ -138,19 +145,12 @@ class StandingQueries:
             self.record.save()
 
     def pause(self, names: Sequence[str]) -> None:
-        """Queries that were added together share state, and can only be paused together."""
+        """Queries that share state can only be paused together."""
         with self._changes:
             draft = self.registry.copy()
             for name in names:
                 draft.pause(name, 0)
-            for group in draft.groups:
-                status = {query.name: query.status for query in group.queries if query.alive}
-                for unit in self.plans[group.number].units():
-                    if len({status[name] for name in unit if name in status}) > 1:
-                        raise PlanError(
-                            "these queries were added together and share state: pause all of them: "
-                            f"{listing(name for name in unit if name in status)}"
-                        )
+            draft.check_paused()
             self._change(lambda registry, at: [registry.pause(name, at) for name in names])
 
     def resume(self, names: Sequence[str]) -> None:
@@ -170,8 +170,11 @@ class StandingQueries:
         running = self.query is not None
         at = self._halt()
         change(self.registry, at)
-        left = {group.number for group in self.registry.groups}
+        left = {group.number: group for group in self.registry.groups}
         self.plans = {number: group for number, group in self.plans.items() if number in left}
+        for number, planned in list(self.plans.items()):
+            if planned.active != set(left[number].alive()):
+                self._plan(left[number], planned.queries)
         self.common.keep(self.plans.values())
         self.record.save()
         if running:
@@ -181,8 +184,9 @@ class StandingQueries:
     def start(self, **trigger: Any) -> None:
         """Run, with a trigger as Spark's; by default one micro-batch after the other."""
         with self._changes:
-            if self.query is not None:
+            if self.query is not None and self.query.isActive:
                 raise PlanError("the session is running already")
+            self._halt()  # what is left of a Spark query that an error has ended
             self._trigger = trigger or self._trigger
             self._migrate(*self._wanted)
             self.record.save()
@@ -196,7 +200,11 @@ class StandingQueries:
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the Spark query has ended by itself; false if it has not within ``timeout`` seconds."""
         query = self.query
-        return True if query is None else bool(query.awaitTermination(None if timeout is None else int(timeout)))
+        if query is None or timeout is None:
+            if query is not None:
+                query.awaitTermination()
+            return True
+        return bool(query.awaitTermination(max(timeout, 0.001)))  # Spark takes no 0
 
     def process_available(self) -> None:
         """Wait until all rows that are there now have been processed."""
@@ -234,6 +242,7 @@ class StandingQueries:
     def _go(self, at: int) -> None:
         """Run from micro-batch ``at`` on. Files of it that are there were written by a run that did not commit it."""
         self.results_of.clear(self.registry, at)
+        self.sides.clear(self.registry, at)
         rows = self._compiled(self._running(), self.record.depth)
         queries = {query.number: query for query in self.registry if query.status == "running"}
         self._closing, self._written = False, None
@@ -294,10 +303,14 @@ class StandingQueries:
             if self._closing:
                 raise WindrowError("the queries of the session are about to change: this micro-batch runs again")
             self.results_of.clear(queries.values(), batch)
-            rows, failed = self._parts(frame, {n: str(self.results_of.at(q, batch)) for n, q in queries.items()})
+            self.sides.clear(queries.values(), batch)
+            folders = {number: str(self.results_of.at(query, batch)) for number, query in queries.items()}
+            found, failed = self._parts(frame, WriteParts(folders, str(self.sides.at(batch))))
             running = {number for number, query in queries.items() if query.status == "running"}
-            for number in sorted(rows.keys() & running - failed.keys()):
-                self._finish(queries[number], batch, rows[number])
+            counted = {number: each for number, each in found.items() if number in running - failed.keys()}
+            self.sides.finish(queries.values(), batch, counted)
+            for number in sorted(number for number, each in counted.items() if each.rows):
+                self._finish(queries[number], batch, counted[number].rows)
             if stopped := sorted(failed.keys() & running):
                 for number in stopped:
                     self.registry.fail(number, failed[number], batch)
@@ -305,16 +318,17 @@ class StandingQueries:
                 self._soon(self._settle)
             self._written = batch
 
-    def _parts(self, frame: DataFrame, folders: Mapping[int, str]) -> tuple[dict[int, int], dict[int, str]]:
-        """Write what came out; returns the rows of each query, and the errors of those that failed."""
-        rows: dict[int, int] = {}
+    def _parts(self, frame: DataFrame, write: WriteParts) -> tuple[dict[int, Counted], dict[int, str]]:
+        """Write what came out; returns what each query had, and the errors of those that failed."""
+        found: dict[int, Counted] = {}
         failed: dict[int, str] = {}
-        for query, count, error in self._collected(frame.mapInArrow(WriteParts(folders), SUMMARY)):
+        for query, rows, late, bad, error in self._collected(frame.mapInArrow(write, SUMMARY)):
             if error is None:
-                rows[query] = rows.get(query, 0) + count
+                had = found.setdefault(query, Counted())
+                had.rows, had.late, had.bad = had.rows + rows, had.late + late, had.bad + bad
             else:
                 failed.setdefault(query, error)
-        return rows, failed
+        return found, failed
 
     def _collected(self, frame: DataFrame) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in frame.collect()]
@@ -337,3 +351,11 @@ class StandingQueries:
     def results(self, name: str, after: int = -1) -> list[tuple[int, pl.DataFrame]]:
         """The results of a query by micro-batch, as far as they are complete, of micro-batches after a number."""
         return self.results_of.read(self.registry.find(name), after)
+
+    def late_rows(self, name: str, after: int = -1) -> list[tuple[int, pl.DataFrame]]:
+        """The late records of a query by micro-batch."""
+        return self.sides.late(self.registry.find(name), after)
+
+    def bad_rows(self, name: str, after: int = -1) -> list[tuple[int, pl.DataFrame]]:
+        """The bad rows that a query does without, by micro-batch."""
+        return self.sides.bad(self.registry.find(name), after)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -18,7 +18,7 @@ from windrow.operators.windows.bucket import on_window_ids
 from windrow.operators.windows.pane_merge import groups_of
 from windrow.operators.windows.paned import Paned
 from windrow.operators.windows.windowing import Windowing
-from windrow.progress import Punctuation
+from windrow.progress import END, Punctuation
 from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.names import CHUNK, PANE
 from windrow.windows import Sliding
@@ -117,12 +117,25 @@ class SharedPanes:
 
     What is late depends on the query, because slides differ: partials that are late for some of them are given to each
     query by itself, so that all keep their own late policy.
+
+    ``active``: of queries that come and go, the names of those that are still there. One that raises an error is then
+    given up alone, and a side output says so; the state that was its own is freed when the operator is made without it.
     """
 
-    def __init__(self, panes: Sliding, keys: Sequence[str], aggregates: Partials, queries: Sequence[Query]) -> None:
+    def __init__(
+        self,
+        panes: Sliding,
+        keys: Sequence[str],
+        aggregates: Partials,
+        queries: Sequence[Query],
+        active: Collection[str] | None = None,
+    ) -> None:
         by = (PANE, *keys)
         self.panes = panes
         self.queries = tuple(queries)
+        self.isolated = active is not None
+        self.active = [q for q in queries if active is None or q.name in active]
+        self._left: list[str] = []  # state chunks of queries that are no longer there
         self._nothing = {q.name: pl.Series(q.name, [None], q.dtype) for q in queries}
         self.chunks = Chunks(lambda frame: aggregates.combine(frame, by))
         self.common = Common(self.chunks, keys)
@@ -133,31 +146,51 @@ class SharedPanes:
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         self.common.forget()
-        late = pl.Series(np.logical_or.reduce([q.level.is_late(batch) for q in self.queries]))
+        if not self.active:
+            return []
+        late = pl.Series(np.logical_or.reduce([q.level.is_late(batch) for q in self.active]))
         kept, apart = batch.filter(~late), batch.filter(late)
         if kept.height:
             self.chunks.append(kept.with_columns((pl.col(PANE) // self.width).alias(CHUNK)))
         items: list[Item] = []
-        for query in self.queries if apart.height else ():
-            items += query.level.on_batch(port, query.level.without_gaps(query.level.own_numbers(apart)))
+        for query in list(self.active) if apart.height else ():
+            items += self._tried(query, lambda q: self._late(q, port, apart))
         return items
+
+    def _late(self, query: Query, port: int, partials: Batch) -> list[Item]:
+        level = query.level
+        return _sides(query, level.on_batch(port, level.without_gaps(level.own_numbers(partials))))
+
+    def _tried(self, query: Query, call: Callable[[Query], list[Item]]) -> list[Item]:
+        """What a call for one of the queries gives; the others do not depend on whether it raises an error."""
+        try:
+            return call(query)
+        except Exception as error:
+            if not self.isolated:
+                raise
+            self.active.remove(query)
+            told = pl.DataFrame({"error": [f"{type(error).__name__}: {error}"]})
+            return [Side("failed", 1, told, query.name)]
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         """Promises are on the numbers of panes."""
         items: list[Item] = []
         at = promise.mapped(lambda pane: self.panes.origin + pane * self.panes.range)
-        for query in self.queries:
-            own = query.level.on_punctuation(port, on_window_ids(query.level.window, at))
-            items += self._out(query, own)
+        for query in list(self.active):
+            items += self._tried(query, lambda q: self._released(q, port, at))
         self.common.forget()
         if promise.group is None:
-            self.chunks.free_below(min(q.level.needed() for q in self.queries) // self.width)
+            needed = min((q.level.needed() for q in self.active), default=END)
+            self.chunks.free_below(needed // self.width)
         return items
+
+    def _released(self, query: Query, port: int, at: Punctuation) -> list[Item]:
+        return self._out(query, query.level.on_punctuation(port, on_window_ids(query.level.window, at)))
 
     def _out(self, query: Query, items: Sequence[Item]) -> list[Item]:
         """The output of a query without its promises: nothing behind it could use them."""
         frames = [x for i in items if isinstance(i, pl.DataFrame) for x in self._named(query, i)]
-        return [*frames, *(i for i in items if isinstance(i, Side))]
+        return [*frames, *_sides(query, items)]
 
     def _named(self, query: Query, results: Batch) -> list[Item]:
         for operator in query.after:
@@ -171,8 +204,10 @@ class SharedPanes:
 
     def on_flush(self) -> list[Item]:
         """What promises about single groups have closed."""
-        waiting = any(q.level.levels.pending.stacks for q in self.queries)
-        items = [x for query in self.queries for x in self._out(query, query.level.on_flush())]
+        waiting = any(q.level.levels.pending.stacks for q in self.active)
+        items: list[Item] = []
+        for query in list(self.active):
+            items += self._tried(query, lambda q: self._out(q, q.level.on_flush()))
         self.common.forget()
         if waiting:
             self._drop_done()
@@ -182,15 +217,15 @@ class SharedPanes:
         """Partials that no query needs, chunk by chunk where they are most of it."""
         for chunk in list(self.chunks.stacks):
             whole = pl.concat(self.chunks.stacks[chunk])
-            done = np.logical_and.reduce([q.level.is_done(whole) for q in self.queries])
+            done = np.logical_and.reduce([q.level.is_done(whole) for q in self.active])
             if 2 * int(done.sum()) > len(done):
                 self.chunks.replace(chunk, self.chunks.combine(whole.filter(pl.Series(~done))))
 
     def waits_for(self) -> list[Wait]:
         """The end of the next window of any query that holds anything."""
         frames = [frame.select(PANE) for stack in self.chunks.stacks.values() for frame in stack]
-        ends = [end for q in self.queries if (end := q.level.next_promise()) is not None]
-        for query in self.queries if frames else ():
+        ends = [end for q in self.active if (end := q.level.next_promise()) is not None]
+        for query in self.active if frames else ():
             level = query.level
             panes = pl.concat(frames)[PANE]
             live = panes.filter(panes >= level.needed()).min()
@@ -198,30 +233,43 @@ class SharedPanes:
                 ends.append(level.end_of((int(live) + level.shift) // level.grid.step))  # type: ignore[arg-type]
         if not ends:
             return []
-        held = self.chunks.height() + sum(q.level.held() for q in self.queries)
-        since = min(q.level.promised_so_far() for q in self.queries)
+        held = self.chunks.height() + sum(q.level.held() for q in self.active)
+        since = min(q.level.promised_so_far() for q in self.active)
         return [Wait(0, min(ends), since, "partials", held, self.state_bytes())]
 
     # -- state ---------------------------------------------------------------------------------------------------
     def snapshot(self) -> State:
         found = {f"shared/{k}": v for k, v in self.chunks.snapshot().items()}
-        for i, query in enumerate(self.queries):
+        for i, query in self._numbered():
             found |= {f"{i}/{k}": v for k, v in query.level.snapshot().items()}
         return found
 
+    def _numbered(self) -> list[tuple[int, Query]]:
+        """The queries that are there, under the numbers that their state has."""
+        return [(i, query) for i, query in enumerate(self.queries) if query in self.active]
+
     def changes(self) -> Changes:
-        found = {f"shared/{k}": v for k, v in self.chunks.changes().items()}
-        for i, query in enumerate(self.queries):
+        found: Changes = {f"shared/{k}": v for k, v in self.chunks.changes().items()}
+        for i, query in self._numbered():
             found |= {f"{i}/{k}": v for k, v in query.level.changes().items()}
-        return found
+        left, self._left = self._left, []
+        return found | dict.fromkeys(left)
 
     def restore(self, state: State) -> None:
         self.chunks.restore(_under("shared/", state))
-        for i, query in enumerate(self.queries):
+        there = {"shared"}
+        for i, query in self._numbered():
             query.level.restore(_under(f"{i}/", state))
+            there.add(str(i))
+        self._left = [name for name in state if name.partition("/")[0] not in there]
 
     def state_bytes(self) -> int:
-        return self.chunks.state_bytes() + sum(q.level.state_bytes() for q in self.queries)
+        return self.chunks.state_bytes() + sum(q.level.state_bytes() for q in self.active)
+
+
+def _sides(query: Query, items: Sequence[Item]) -> list[Item]:
+    """What a query counts: late for one is not late for all."""
+    return [replace(item, of=query.name) for item in items if isinstance(item, Side)]
 
 
 def _under(prefix: str, state: State) -> State:
