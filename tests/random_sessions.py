@@ -1,6 +1,7 @@
 """Sessions whose queries come and go at random, on any host, and what each query gives alone over its own rows."""
 
 import random
+from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
@@ -10,6 +11,7 @@ from windrow.testing import compare
 
 SCHEMA = {"ts": pl.Int64(), "k": pl.Int64(), "x": pl.Int64()}
 STREAMS = ("a", "b")
+START = datetime(2024, 1, 1, tzinfo=UTC)
 SLACK = 6
 SQL = [
     "SELECT k, count(*) AS n, max(x) AS m FROM a [RANGE 20, SLIDE 5, WA ts] GROUP BY k",
@@ -26,6 +28,12 @@ SQL = [
     "[RANGE 20, SLIDE 10, WA window_end]",
     "SELECT a.ts, a.k, b.x AS before FROM a ASOF JOIN b MATCH_CONDITION (a.ts >= b.ts) ON a.k = b.k "
     "AND a.ts - b.ts <= 12",
+]
+# What only a host can tell that says when and as which rows arrived.
+ARRIVAL = [
+    "SELECT k, count(*) AS n, max(row_num) AS last FROM a [RANGE 6 ROWS, SLIDE 3 ROWS, WA row_num] GROUP BY k",
+    "SELECT count(*) AS n, max(x) AS m FROM b [RANGE '10 seconds', SLIDE '5 seconds', WA arrival_ts]",
+    "SELECT x, row_num, arrival_ts FROM b WHERE row_num > 3",
 ]
 POISON = 99
 
@@ -86,11 +94,26 @@ class Drawn:
         return self.random.randrange(SLACK) - (40 if late else 0)
 
 
+class Arriving:
+    """When rows arrive, and how many have: a query that begins later sees the numbers that its rows have."""
+
+    def __init__(self):
+        self.seconds, self.counts = 0, dict.fromkeys(STREAMS, 0)
+
+    def clock(self):
+        return START + timedelta(seconds=self.seconds)
+
+    def passed(self, rows):
+        self.counts = {name: count + rows[name].height for name, count in self.counts.items()}
+        self.seconds += 3
+
+
 class Alone:
     """A query by itself, over the rows from its start to its end."""
 
-    def __init__(self, query):
-        self.run, self.sources = query.run(), list(query.sources)
+    def __init__(self, query, arriving):
+        self.run, self.sources = query.run(clock=arriving.clock), list(query.sources)
+        self.arriving = arriving
         self.found = [pl.DataFrame(schema=query.schema)]
         self.failed = self.paused = False
         self.counts = self._counts()
@@ -101,6 +124,7 @@ class Alone:
     def push(self, rows):
         if self.failed or self.paused:
             return
+        self.run.arrivals.counts = dict(self.arriving.counts)
         try:
             for name in self.sources:
                 self.run.push(name, rows[name])
@@ -121,6 +145,8 @@ def live(host, seed, steps=40):
     """
     drawn = Drawn(seed, steps)
     rng = drawn.random
+    arriving = host.arriving
+    texts = [*SQL, *PYTHON, *(ARRIVAL if host.stamps else ())]
     alone, count = {}, 0
     for kind, given in drawn.steps:
         if kind in ("push", "die"):
@@ -129,13 +155,14 @@ def live(host, seed, steps=40):
             host.push(given)
             for query in alone.values():
                 query.push(given)
+            arriving.passed(given)
         elif kind == "add":
             new = {}
             for _ in range(rng.choice([1, 1, 2, 3])):
-                new[f"q{count}"] = rng.choice(SQL + list(PYTHON))
+                new[f"q{count}"] = rng.choice(texts)
                 count += 1
             host.add(new)
-            alone |= {name: Alone(meant(query)) for name, query in new.items()}
+            alone |= {name: Alone(meant(query), arriving) for name, query in new.items()}
         elif kind == "strategy":
             name = rng.choice([None, *alone])
             host.set_strategy(rng.choice(drawn.strategies), name)

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow as wr
-from random_sessions import PYTHON, SCHEMA, SLACK, STREAMS, live, meant, streams
+from random_sessions import PYTHON, SCHEMA, SLACK, STREAMS, Arriving, live, meant, streams
 from windrow.testing.simulated import Checkpoint, SimulatedSpark
 from windrow.testing.simulated_session import SimulatedQueries
 
@@ -15,8 +15,11 @@ CHECK = settings(deadline=None, derandomize=True, max_examples=60)
 class InProcess:
     """A session in this process; a restart is a snapshot and another session."""
 
+    stamps = True
+
     def __init__(self):
-        self.session = wr.Session(**streams())
+        self.arriving = Arriving()
+        self.session = wr.Session(clock=self.arriving.clock, **streams())
         self.given, self.found = {}, {}
 
     def push(self, rows):
@@ -48,7 +51,7 @@ class InProcess:
 
     def restart(self):
         state = self.session.snapshot()
-        self.session = wr.Session(**streams())
+        self.session = wr.Session(clock=self.arriving.clock, **streams())
         again = {n: meant(q, self.session.streams) for n, q in self.given.items() if q in PYTHON}
         self.session.restore(state, **again)
 
@@ -69,9 +72,15 @@ class InProcess:
 
 
 class OnSpark:
-    """The Spark host of a session, over the simulated Spark; a restart is another process over the same folder."""
+    """The Spark host of a session, over the simulated Spark; a restart is another process over the same folder.
+
+    It cannot tell of arrivals: tests/hosts/spark/test_sessions.py does.
+    """
+
+    stamps = False
 
     def __init__(self, folder, seed):
+        self.arriving = Arriving()
         self.folder, self.seed, self.kept, self.given = folder, seed, Checkpoint(), {}
         self.restart()
 

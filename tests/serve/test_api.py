@@ -1,8 +1,12 @@
 """Every endpoint of a served session, and what it answers to requests that are wrong."""
 
+import http.client
+from contextlib import closing
+
 import anyio
 import anyio.from_thread
 import anyio.to_thread
+import httpx
 import pytest
 from fake_session import SQL, FakeSession, serving
 
@@ -90,48 +94,99 @@ def test_every_name_of_loopback_is_a_host(served, host):
 
 # -- bodies ------------------------------------------------------------------------------------------------------------
 MEGABYTES = 100
+FOLLOW = ("GET", "/queries/q/results?follow=1")
+LENGTHS = pytest.mark.parametrize("declared", [True, False], ids=["with its length", "in chunks"])
 
 
-@pytest.mark.parametrize("declared", [True, False], ids=["with its length", "in chunks"])
-def test_a_body_of_100_mb_is_refused_and_nothing_else_is_disturbed(served, declared):
-    served.add()
-    headers = {"Content-Length": str(MEGABYTES << 20)} if declared else {}
-    body = (b"x" * (1 << 20) for _ in range(MEGABYTES))
-    response = served.http.post("/queries", content=body, headers=headers)
-    assert error_of(response) == (413, "the body has more than 1,048,576 bytes")
-    assert list(served.session.infos) == ["q"]
-    assert served.http.get("/queries").status_code == 200
-
-
-@pytest.mark.parametrize(("headers", "most"), [([(b"content-length", b"104857600")], 0), ([], LONGEST + 1000)])
-def test_a_long_body_is_never_in_memory(headers, most):
-    taken, answers = [], []
-
-    async def receive():
-        taken.append(1000)
-        return {"type": "http.request", "body": b"x" * 1000, "more_body": True}
-
-    async def send(message):
-        answers.append(message)
-
-    named = [(b"host", b"localhost"), (b"authorization", b"Bearer t"), *headers]
-    scope = {"type": "http", "method": "POST", "path": "/queries", "query_string": b"", "headers": named}
-    anyio.run(application(FakeSession(), "t"), scope, receive, send)
-    assert answers[0]["status"] == 413
-    assert sum(taken) <= most
-
-
-@pytest.mark.parametrize("length", [b"9" * 5000, b"x", b"-1"])
-def test_a_length_that_is_none_is_refused(length):
+def asked(method, path, headers=(), receive=None, session=None):
+    """Ask the application itself, without a server; returns the status. By default none of the body may be read."""
     answers = []
 
     async def send(message):
         answers.append(message)
 
-    headers = [(b"host", b"localhost"), (b"authorization", b"Bearer t"), (b"content-length", length)]
-    scope = {"type": "http", "method": "POST", "path": "/queries", "query_string": b"", "headers": headers}
-    anyio.run(application(FakeSession(), "t"), scope, None, send)
-    assert answers[0]["status"] in (400, 413)
+    at, _, query = path.partition("?")
+    named = [(b"host", b"localhost"), *headers]
+    scope = {"type": "http", "method": method, "path": at, "query_string": query.encode(), "headers": named}
+    anyio.run(application(session or FakeSession(), "t"), scope, receive, send)
+    return answers[0]["status"]
+
+
+def with_q():
+    session = FakeSession()
+    session.add("q", SQL)
+    return session
+
+
+@LENGTHS
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "/queries"), ("POST", "/queries/q/pause"), ("DELETE", "/queries/q"), FOLLOW]
+)
+def test_a_body_of_100_mb_is_refused_and_nothing_else_is_disturbed(served, method, path, declared):
+    served.add()
+    headers = {"Content-Length": str(MEGABYTES << 20)} if declared else {}
+    body = (b"x" * (1 << 20) for _ in range(MEGABYTES))
+    response = served.http.request(method, path, content=body, headers=headers)
+    assert error_of(response) == (413, "the body has more than 1,048,576 bytes")
+    assert [(q.name, q.status) for q in served.session.infos.values()] == [("q", "running")]
+    assert served.http.get("/queries").status_code == 200
+
+
+@pytest.mark.parametrize(("method", "path"), [*PATHS[:-1], FOLLOW])
+@pytest.mark.parametrize(("headers", "most"), [([(b"content-length", b"104857600")], 0), ([], LONGEST + 1000)])
+def test_a_long_body_is_never_in_memory_and_its_request_does_nothing(method, path, headers, most):
+    taken, session = [], with_q()
+    before = session.queries()
+
+    async def receive():
+        taken.append(1000)
+        return {"type": "http.request", "body": b"x" * 1000, "more_body": True}
+
+    assert asked(method, path, [(b"authorization", b"Bearer t"), *headers], receive, session) == 413
+    assert sum(taken) <= most
+    assert session.queries() == before
+
+
+@LENGTHS
+@pytest.mark.parametrize(("method", "path"), PATHS)
+def test_without_the_token_nothing_of_a_body_is_read(served, method, path, declared):
+    framing = ("Content-Length", str(MEGABYTES << 20)) if declared else ("Transfer-Encoding", "chunked")
+    assert asked(method, path, [tuple(part.lower().encode() for part in framing)]) == 401
+    url = httpx.URL(served.address)
+    with closing(http.client.HTTPConnection(url.host, url.port, timeout=60)) as connection:
+        connection.putrequest(method, path)
+        connection.putheader(*framing)
+        connection.endheaders()
+        assert connection.getresponse().status == 401  # the body has not been sent, and never will be
+
+
+@pytest.mark.parametrize(("method", "path"), PATHS[:-1])
+def test_a_request_whose_body_breaks_off_does_nothing(caplog, method, path):
+    messages = [
+        {"type": "http.request", "body": b'{"name": "p", "query": "SELECT 1"}', "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    session = with_q()
+    before = session.queries()
+
+    async def receive():
+        return messages.pop(0)
+
+    assert asked(method, path, [(b"authorization", b"Bearer t")], receive, session) == 400
+    assert session.queries() == before
+    assert not caplog.records  # it is nobody's bug
+
+
+def test_a_short_body_is_no_obstacle_where_none_is_needed(served):
+    served.add()
+    assert served.http.post("/queries/q/pause", json={}).json()["status"] == "paused"
+    assert served.http.request("GET", "/queries/q/results", content=b"x" * LONGEST).status_code == 200
+
+
+@pytest.mark.parametrize("length", [b"9" * 5000, b"x", b"-1"])
+def test_a_length_that_is_none_is_refused(length):
+    headers = [(b"authorization", b"Bearer t"), (b"content-length", length)]
+    assert asked("POST", "/queries", headers) in (400, 413)
 
 
 @pytest.mark.parametrize(
@@ -203,6 +258,21 @@ def test_parameters_that_mean_nothing_are_refused(served, method, path, given):
 def test_other_paths_and_methods_are_errors_in_json_too(served):
     assert error_of(served.http.get("/nothing")) == (404, "Not Found")
     assert error_of(served.http.put("/queries")) == (405, "Method Not Allowed")
+
+
+@pytest.mark.parametrize("path", sorted({path for _, path in PATHS[:-1]}))
+def test_a_wrong_method_is_told_all_that_the_path_has(served, path):
+    there = {method for method, known in PATHS if known == path}
+    response = served.http.patch(path)
+    assert error_of(response) == (405, "Method Not Allowed")
+    assert set(response.headers["allow"].split(", ")) == there | ({"HEAD"} if "GET" in there else set())
+
+
+def test_head_is_get_without_the_body(served):
+    served.add()
+    for path in (path for method, path in PATHS[:-1] if method == "GET"):
+        response = served.http.head(path)
+        assert (response.status_code, response.content) == (200, b"")
 
 
 def test_a_bug_is_reported_without_details_and_the_server_goes_on(served):

@@ -51,6 +51,10 @@ class Arrivals:
             found.append(pl.int_range(first, first + frame.height, dtype=pl.Int64).alias(POSITION))
         return frame.with_columns(found)
 
+    def skip(self, source: str, rows: int) -> None:
+        """Rows that no query wants the numbers of now: those after them have the same numbers as if one did."""
+        self.counts[source] = self.counts.get(source, 0) + rows
+
     def passed(self, at: int) -> int:
         """No later stamp is before this one."""
         self.last = at if self.last is None else max(self.last, at)

@@ -130,7 +130,7 @@ class LocalRun:
     def promise(self, source: str, at: Value, group: Mapping[str, Any] | None = None) -> LocalRun:
         """Every later row of this source, or of one group of it, has at least this progress value."""
         reads, scan = self.plan.reads(), self._scan(source)
-        ports = [p for p in self._ports(source) if not reads[p].by_rows and reads[p].attribute == scan.progress]
+        ports = [p for p in self._ports(source) if reads[p].on_its_progress]
         if not ports:
             others = [r.attribute for r in reads if r.scan.name == source and not r.by_rows]
             over = ", ".join(others) or f"row numbers ({' and '.join(scan.source.row_num)})"

@@ -11,6 +11,8 @@ import polars as pl
 
 from windrow.errors import CheckpointError, QueryError, listing
 from windrow.graph import Graph, Output, named
+from windrow.hosts.arrivals import STATE as ARRIVALS
+from windrow.hosts.arrivals import Arrivals, Clock
 from windrow.hosts.isolation import isolate, queries_behind
 from windrow.hosts.local import Value, fitting_of, promise_of
 from windrow.hosts.standing import Registry, Standing
@@ -23,6 +25,7 @@ from windrow.planner.plan import sources_of
 from windrow.progress import END, Punctuation
 from windrow.sources.fitting import Fitting
 from windrow.spec.batches import State
+from windrow.spec.names import ARRIVAL_TS, POSITION
 
 RECORD = "@session"  # the name of the frame in a snapshot that says which queries there are
 
@@ -36,7 +39,12 @@ class Unit:
     own: list[int] = field(default_factory=list)
     common: list[int] = field(default_factory=list)
     inputs: dict[str, set[int]] = field(default_factory=dict)  # by stream, the inputs of the graph that feed it
+    stamps: dict[str, set[str]] = field(default_factory=dict)  # by stream, what it wants to know of arrivals
     paused: State | None = None  # its state while it takes no rows
+
+    def clear(self) -> None:
+        """It has no nodes."""
+        self.own, self.common, self.inputs, self.stamps = [], [], {}, {}
 
     @property
     def scope(self) -> str:
@@ -46,8 +54,10 @@ class Unit:
 class LocalSession:
     """Rows and promises are pushed; what a query has released since the last call is taken by its name."""
 
-    def __init__(self, streams: Mapping[str, Scan]) -> None:
+    def __init__(self, streams: Mapping[str, Scan], clock: Clock | None = None) -> None:
+        """``clock``: what says when rows arrive; the wall clock if none is given."""
         self.streams = dict(streams)
+        self.arrivals = Arrivals(clock)
         self.registry, self.common = Registry(), Common()
         self.graph = Graph()
         self.units: dict[int, Unit] = {}  # by the number of a query
@@ -55,6 +65,7 @@ class LocalSession:
         self._shared: dict[tuple[int | Read, Step], int] = {}  # nodes without state, by what is before them
         self._computed: dict[Step, Last] = {}  # by filters of several queries
         self._entries: dict[int, int] = {}  # by the first node of a read, its input of the graph
+        self._reads: dict[int, Read] = {}  # by input of the graph
         self._leaving: dict[int, list[int]] = {}  # by node, the queries whose results leave there
         self._results: dict[int, list[pl.DataFrame]] = {}
         self._sides: dict[str, dict[int, list[pl.DataFrame]]] = {"late": {}, "bad": {}}  # by kind and query
@@ -156,7 +167,7 @@ class LocalSession:
     def _build(self, unit: Unit) -> None:
         """Add the nodes of the queries of a unit that run. Their names do not depend on which others there are."""
         running = self._running(unit)
-        unit.own, unit.common, unit.inputs = [], [], {}
+        unit.clear()
         ends: dict[Read | Stage, int] = {}
         needed = set(sources_of(p for name in running for p in unit.group.outputs[name]))
         for place, source in enumerate(sources_of(p for found in unit.group.outputs.values() for p in found)):
@@ -174,6 +185,9 @@ class LocalSession:
         first = self._add(unit, read, read.steps[0])
         if first not in self._entries:
             self._entries[first] = self.graph.input(first)
+        self._reads[self._entries[first]] = read
+        wanted = {c for c in read.scan.stamps if c in unit.group.needed[read.scan.name]}
+        unit.stamps.setdefault(read.scan.name, set()).update(wanted)
         unit.inputs.setdefault(read.scan.name, set()).add(self._entries[first])
         return self._steps(unit, read.steps[1:], first)
 
@@ -234,7 +248,7 @@ class LocalSession:
         self.graph.remove([*there, *alone])
         for node in there:
             self._entries.pop(node, None)
-        unit.own, unit.common, unit.inputs = [], [], {}
+        unit.clear()
         return state
 
     def _put_back(self, unit: Unit, state: State) -> None:
@@ -256,11 +270,18 @@ class LocalSession:
         if stream not in self._fittings:
             self._fittings[stream] = fitting_of(scan, list(scan.schema))
         frame, misfits = self._fittings[stream].fit(rows)
-        self._fed([stream], frame, misfits)
+        stamps = {stamp for unit in self.units.values() for stamp in unit.stamps.get(stream, ())}
+        if POSITION not in stamps:
+            self.arrivals.skip(stream, frame.height)
+        self._fed([stream], self.arrivals.stamped(stream, frame, stamps) if stamps else frame, misfits)
 
     def promise(self, stream: str, at: Value, group: Mapping[str, Any] | None = None) -> None:
         """Every later row of this stream, or of one group of it, has at least this progress value."""
-        self._fed([stream], promise_of(self._scan(stream), at, group))
+        scan = self._scan(stream)
+        promise = promise_of(scan, at, group)
+        if scan.progress == ARRIVAL_TS and ARRIVAL_TS in scan.stamps:
+            self.arrivals.passed(promise.value)
+        self._fed([stream], promise)
 
     def end(self) -> None:
         """All streams have ended: whatever is open is released."""
@@ -280,6 +301,8 @@ class LocalSession:
             over = [number for number, unit in self.units.items() if unit.inputs.get(streams[0])]
             self._side(Side("bad", misfits.height, misfits), over)
         ports = {port for unit in self.units.values() for name in streams for port in unit.inputs.get(name, ())}
+        if isinstance(item, Punctuation) and item.value != END:
+            ports = {port for port in ports if self._reads[port].on_its_progress}
         for port in sorted(ports):
             if self.graph.feeds(port):  # a query that failed just now may have been its only reader
                 self._take(self.graph.feed(port, item))
@@ -361,13 +384,14 @@ class LocalSession:
         """All that is needed to continue: the queries and their state, without results that were not taken."""
         record = pl.DataFrame({"json": [json.dumps(self.registry.to_json())]})
         paused = {k: v for unit in self.units.values() for k, v in (unit.paused or {}).items()}
-        return {RECORD: record, **paused, **self.graph.snapshot()}
+        return {RECORD: record, **paused, **self.arrivals.snapshot(), **self.graph.snapshot()}
 
     def restore(self, state: State, node_of: Callable[[Standing], Node]) -> None:
         """Continue from a snapshot; ``node_of`` gives what each of its queries means."""
         if RECORD not in state:
             raise CheckpointError("this is not a snapshot of a session")
-        fresh = LocalSession(self.streams)
+        fresh = LocalSession(self.streams, self.arrivals.clock)
+        fresh.arrivals.restore(state.get(ARRIVALS))
         fresh.registry = Registry.from_json(json.loads(state[RECORD].item()))
         for group in fresh.registry.groups:
             nodes = {query.name: node_of(query) for query in group.queries}
@@ -381,6 +405,6 @@ class LocalSession:
                     unit.paused = {k: v for k, v in state.items() if k.startswith(prefix)}
                 elif query.status == "dropped":
                     fresh._forget(query.number)
-        fresh.graph.restore(dict(state))
+        fresh.graph.restore({name: frame for name, frame in state.items() if name != ARRIVALS})
         self.__dict__.update(fresh.__dict__)
         isolate(self.graph, lambda node: self._leaving.get(node, ()), self._failed)

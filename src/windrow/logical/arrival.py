@@ -45,6 +45,17 @@ def stamped(scan: Scan, name: str, hidden: bool = False) -> Scan:
     )
 
 
+def with_all_stamps(scans: Iterable[Scan]) -> dict[str, Scan]:
+    """Sources by name. Where several queries read one, it has the attributes of arrival that any of them wants."""
+    found: dict[str, Scan] = {}
+    for scan in scans:
+        known = found.setdefault(scan.name, scan)
+        columns = {**known.schema, **{name: scan.schema[name] for name in scan.stamps}}
+        stamps = tuple(dict.fromkeys((*known.stamps, *scan.stamps)))
+        found[scan.name] = replace(known, columns=tuple(columns.items()), stamps=stamps)
+    return found
+
+
 def check_stamps(scans: Iterable[Scan]) -> None:
     """Refuse a stream that is in a query with an attribute of arrival and without it: it is read once."""
     known: dict[str, Scan] = {}

@@ -14,7 +14,7 @@ from itertools import count
 
 from sqlglot import exp
 
-from windrow.errors import PlanError, listing
+from windrow.logical.arrival import with_all_stamps
 from windrow.logical.nodes import Filter, Node, Scan, Together, columns_read
 from windrow.operators.rows.of_query import OfQuery
 from windrow.planner.build import Build, Wanted
@@ -89,12 +89,7 @@ def plan_group(
     better = rewritten(together)
     assert isinstance(better, Together)
     read = columns_read(better, set(better.schema))
-    scans = {scan.name: scan for scan in better.walk() if isinstance(scan, Scan)}
-    if stamped := [scan for scan in scans.values() if scan.stamps]:
-        raise PlanError(
-            f"{listing(stamped[0].stamps)} of stream {stamped[0].name!r}: queries that come and go cannot use it yet. "
-            "Give the rows such a column before they come here"
-        )
+    scans = with_all_stamps(scan for scan in better.walk() if isinstance(scan, Scan))
     needed = {n: [c for c in scans[n].schema if c in found] for n, found in read.items()}
     numbers = count(first_stage)
     there = frozenset(queries if active is None else active)
@@ -181,6 +176,9 @@ class Combined(Plan):
 
     def names(self) -> dict[int, str]:
         return dict(self.called)
+
+    def scans(self) -> list[Scan]:
+        return list(with_all_stamps(read.scan for read in self.reads()).values())
 
     @cached_property
     def needed(self) -> dict[str, list[str]]:

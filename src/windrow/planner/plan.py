@@ -58,6 +58,11 @@ class Read:
     steps: tuple[Step, ...]
     by_rows: bool = False
 
+    @property
+    def on_its_progress(self) -> bool:
+        """Whether rows progress here on what the source itself progresses on: what promises about it mean."""
+        return not self.by_rows and self.attribute == self.scan.progress
+
 
 @dataclass(frozen=True, eq=False)
 class Pipeline:

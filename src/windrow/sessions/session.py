@@ -20,6 +20,7 @@ from windrow.planner.explain import explain
 from windrow.sql.select import sql
 
 if TYPE_CHECKING:
+    from windrow.hosts.arrivals import Clock
     from windrow.hosts.local import Value
     from windrow.hosts.spark.standing import Sink, StandingQueries
 
@@ -67,6 +68,8 @@ class Session:
     time in every micro-batch. Spark fixes tasks and levels for the life of a checkpoint. A session in the same folder
     with other numbers carries its state into a new checkpoint, and so does ``add`` of a query that needs more levels.
 
+    ``clock``: in process, a function that returns a datetime, for ``arrival_ts``; the wall clock if none is given.
+
     ``sink``: a function of a name, a DataFrame and the number of a micro-batch that gets all results, besides the
     Parquet files in the folder.
     """
@@ -79,6 +82,7 @@ class Session:
         depth: int | None = None,
         tasks: int | None = None,
         sink: Sink | None = None,
+        clock: Clock | None = None,
         **streams: Stream,
     ) -> None:
         self._all = {name: _named(stream, name) for name, stream in streams.items()}
@@ -92,12 +96,14 @@ class Session:
         self._local: LocalSession | None = None
         self._restored = True  # whether the queries of the folder are planned: some only the caller can give again
         if any(endless.values()):
+            if clock is not None:
+                raise QueryError("clock= is for sessions in this process; on Spark, sources say when rows arrived")
             self._open(folder, shards, depth, tasks, sink)
             return
         given = {"folder": folder, "shards": shards, "depth": depth, "tasks": tasks, "sink": sink}
         if odd := [name for name, value in given.items() if value is not None]:
             raise QueryError(f"{odd[0]}= is for sessions over endless Spark sources; this one runs in this process")
-        self._local = LocalSession({n: _scan(s) for n, s in self._all.items()})
+        self._local = LocalSession({n: _scan(s) for n, s in self._all.items()}, clock)
 
     def _open(
         self, folder: str | Path | None, shards: int | None, depth: int | None, tasks: int | None, sink: Sink | None

@@ -43,7 +43,8 @@ class TornError(Exception):
 
 class Job(Protocol):
     """What is done with the files of a task. ``schema`` is that of the batches it yields; ``columns`` are those that a
-    file must have; ``stamps``: what it wants to know of the arrival of rows.
+    file must have; ``stamps``: what it wants to know of the arrival of rows; ``recorded``: what offsets must say of it,
+    whoever wants to know now, because a micro-batch may run again for other queries.
     """
 
     @property
@@ -54,6 +55,9 @@ class Job(Protocol):
 
     @property
     def stamps(self) -> tuple[str, ...]: ...
+
+    @property
+    def recorded(self) -> tuple[str, ...]: ...
 
     def run(self, task: Task, files: Files) -> Iterator[pa.RecordBatch]: ...
 
@@ -120,6 +124,10 @@ class MapFiles:
     stamps: tuple[str, ...] = ()
     schema: str = COLUMNS
 
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        return (ARRIVAL_TS, POSITION) if self.map_side.ticks else self.stamps
+
     def run(self, task: Task, files: Files) -> Iterator[pa.RecordBatch]:
         outboxes = self.map_side.outboxes(task.number)
         outboxes.sender.counts[Counter.FILES_BAD] += len(task.aside)
@@ -185,7 +193,7 @@ def _after(position: Position, source: FileSource, found: Sorted, remember: int,
     runs again must have the same.
     """
     read, aside = found
-    stamps, columns = source.job.stamps, source.job.columns
+    stamps, columns = source.job.recorded, source.job.columns
     now = time.time_ns() // 1000 if ARRIVAL_TS in stamps else None
     sizes = [source.files.count(file, columns) for file in read] if POSITION in stamps else []
     return position.after(read, aside, remember, there, now, sizes)
@@ -206,7 +214,7 @@ class _BatchReader(DataSourceReader):  # type: ignore[misc]
 
     def partitions(self) -> list[Task]:
         def problem(file: File) -> str | None:  # the task that reads a file finds out what is in it
-            pages = POSITION in self.source.job.stamps  # unless the numbers of all rows after it depend on it
+            pages = POSITION in self.source.job.recorded  # unless the numbers of all rows after it depend on it
             return self.source.files.problem(file, self.source.job.columns, pages)
 
         found = _sorted_out(self.source.files.listed(), problem, self.source.tasks)

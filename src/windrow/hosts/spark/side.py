@@ -118,6 +118,10 @@ class _BadRowsOfFiles:
     columns: tuple[str, ...]
     stamps: tuple[str, ...] = ()
 
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        return self.stamps
+
     def run(self, task: Task, files: Files) -> Iterator[pa.RecordBatch]:
         reasons = [reason for _file, reason in task.aside]
         for file in task.files:
