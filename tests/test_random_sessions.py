@@ -81,10 +81,13 @@ class OnSpark:
 
     def __init__(self, folder, seed):
         self.arriving = Arriving()
+        self.seed_of_first = seed
         self.folder, self.seed, self.kept, self.given = folder, seed, Checkpoint(), {}
         self.restart()
 
     def restart(self):
+        if self.seed_of_first != self.seed:
+            self.host.record.release()  # as the end of a process does
         self.seed += 1
         spark = SimulatedSpark(2, seed=self.seed)
         sources = {name: spark.stream(SCHEMA) for name in STREAMS}

@@ -239,9 +239,19 @@ def test_replays_refuse_what_depends_on_arrival():
         replay(declared(QUERIES[0], pl.DataFrame({"x": [1], "k": ["a"]})))
 
 
-def test_queries_that_come_and_go_refuse_it():
-    session = wr.Session(s=wr.stream(EMPTY, progress="arrival_ts"), t=wr.stream(pl.DataFrame({"t": [1]}), "t"))
-    for table in "st":
-        with pytest.raises(PlanError, match="cannot use it yet"):
-            session.add("q", f"SELECT count(*) AS n FROM {table} [RANGE '1 minute', WA arrival_ts]")
-    assert not session.queries()
+def test_queries_that_come_and_go_share_the_stamps_of_a_stream():
+    minutes = iter(range(60))
+    given = {"s": wr.stream(EMPTY, progress="arrival_ts"), "t": wr.stream(pl.DataFrame({"t": [1]}), "t", slack=0)}
+    session = wr.Session(clock=lambda: datetime(2024, 1, 1, 12, next(minutes), tzinfo=UTC), **given)
+    session.add("s", "SELECT count(*) AS n FROM s [RANGE '1 minute', WA arrival_ts]")
+    session.add("plain", "SELECT t FROM t")
+    for t in range(3):
+        session.push("s", [{"x": 1, "k": "a"}]).push("t", [{"t": t}])
+    session.add("numbered", "SELECT t, row_num FROM t")  # it sees the numbers that rows have in the stream
+    session.push("t", [{"t": 3}, {"t": 4}])
+    assert session.results("s")["n"].to_list() == [1, 1]
+    assert session.results("plain")["t"].to_list() == [0, 1, 2, 3, 4]
+    assert session.results("numbered").rows() == [(3, 3), (4, 4)]
+    again = wr.Session(**given).restore(session.snapshot())
+    again.push("t", [{"t": 5}])
+    assert again.results("numbered").rows() == [(5, 5)]

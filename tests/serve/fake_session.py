@@ -23,6 +23,8 @@ class Info:
     error: str | None = None
     first_batch: int | None = None
     rows_out: int = 0
+    rows_late: int = 0
+    rows_bad: int = 0
 
 
 @dataclass

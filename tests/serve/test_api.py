@@ -35,7 +35,10 @@ def error_of(response):
 
 # -- endpoints ---------------------------------------------------------------------------------------------------------
 def test_the_life_of_a_query(served):
-    http, shown = served.http, {"name": "q", "query": SQL, "error": None, "first_batch": 0}
+    http, shown = (
+        served.http,
+        {"name": "q", "query": SQL, "error": None, "first_batch": 0, "rows_late": 0, "rows_bad": 0},
+    )
     assert http.get("/health").json() == {"status": "running", "error": None}
     assert http.get("/queries").json() == {"queries": []}
     added = served.add()

@@ -86,6 +86,8 @@ def test_queries_and_their_state_outlive_the_server(visited, tmp_path):
         "error": None,
         "first_batch": 0,
         "rows_out": 1,
+        "rows_late": 0,
+        "rows_bad": 0,
     }
     [after], more = visited(described, then)
     assert after == before

@@ -61,6 +61,77 @@ def test_queries_added_together_share_panes(session):
     assert {n: q.status for n, q in session.queries().items()} == {"a": "paused", "b": "paused", "c": "running"}
 
 
+def test_equal_joins_and_windows_of_one_call_are_one(session):
+    over = f"SELECT count(*) AS n FROM ({JOINED}) [RANGE 10, SLIDE 10, WA ts]"
+    session.add(a=JOINED, b=JOINED, c=over)
+    assert nodes(session).count("join") == 1
+    assert session.explain("a").startswith("shares state with b, c\n")
+    session.add("d", JOINED)  # it did not begin with the same row
+    assert nodes(session).count("join") == 2
+    session.drop("a", "b")
+    assert nodes(session).count("join") == 2
+    for first in (0, 10, 20):
+        session.push("s", rows(first, first + 10)).push("u", rows(first, first + 10))
+    alone = wr.sql(over, s=stream("s"), u=stream("u")).run()
+    for first in (0, 10, 20):
+        alone.push("s", rows(first, first + 10)).push("u", rows(first, first + 10))
+    assert session.results("c").rows() == alone.results().rows()
+
+
+def test_a_name_that_is_used_again_is_another_query(session):
+    session.add(a=COUNTS, b=SUMS)
+    session.drop("a")
+    session.add("a", COUNTS)
+    session.drop("b")  # of the group of the first a
+    session.push("s", rows(0, 60))
+    assert session.results("a").height
+
+
+def test_the_name_of_a_python_query_whose_state_others_share_is_taken(session):
+    s = session.streams["s"].where("x > 1")
+    session.add(p=s.window(20, 10).group_by("k").agg(n=wr.count()), q=COUNTS)
+    session.drop("p")
+    with pytest.raises(QueryError, match="there was a query 'p', and q still share its state: use another name"):
+        session.add("p", SUMS)
+    with pytest.raises(QueryError, match=r"give it again, p=\.\.\. It was dropped, and others still share its state"):
+        wr.Session(s=stream("s"), u=stream("u")).restore(session.snapshot())
+    session.drop("q")
+    session.add("p", SUMS)
+
+
+def test_a_dropped_python_query_alone_is_not_asked_for_again(session):
+    session.add(p=session.streams["s"].window(10).agg(most=wr.max("x")), q=COUNTS)
+    session.drop("p")
+    again = wr.Session(s=stream("s"), u=stream("u")).restore(session.snapshot())
+    assert list(again.queries()) == ["q"]
+
+
+def test_late_and_bad_rows_are_counted_and_kept_by_query(session):
+    session.add("early", SUMS)
+    session.push("s", rows(0, 60))
+    session.add("later", SUMS)
+    session.push("s", [*rows(5, 8), {"ts": "soon", "k": 1, "x": 2}, {"ts": None, "k": 1, "x": 2}])
+    found = session.queries()
+    # Only the row at 7 passes the filter of the queries; for the one that has seen nothing before, it is not late.
+    assert {n: (q.rows_late, q.rows_bad) for n, q in found.items()} == {"early": (1, 2), "later": (0, 2)}
+    assert session.late_rows("early")["rows"].sum() == 1
+    assert session.late_rows("early").is_empty()
+    assert session.bad_rows("later")["reason"].to_list() == session.bad_rows("early")["reason"].to_list()
+    again = wr.Session(s=stream("s"), u=stream("u")).restore(session.snapshot())
+    assert again.queries()["early"].rows_late == 1
+
+
+def test_a_promise_is_about_the_progress_of_the_stream_only():
+    s = wr.stream(pl.DataFrame(schema=SCHEMA), progress="ts", slack=2, also={"x": 0}, name="s")
+    session = wr.Session(s=s)
+    session.add("by_x", s.window(10, on="x").agg(n=wr.count()))
+    session.add("by_ts", s.window(10).agg(n=wr.count()))
+    session.push("s", [{"ts": 1, "k": 0, "x": 1}]).promise("s", 50)
+    session.push("s", [{"ts": 55, "k": 0, "x": 2}, {"ts": 56, "k": 0, "x": 12}])
+    assert session.results("by_x").rows() == [(0, 10, 2)]
+    assert session.results("by_ts").rows() == [(0, 10, 1)]
+
+
 def test_state_of_a_dropped_query_is_freed(session):
     session.add("a", COUNTS)
     session.push("s", rows(0, 100))
@@ -96,6 +167,8 @@ def test_state_of_a_dropped_query_is_freed(session):
         (lambda s: s.set_strategy("LIFO"), QueryError, "'LIFO' is not a strategy"),
         (lambda s: s.set_strategy("DFS-0"), QueryError, "at least one row"),
         (lambda s: s.set_strategy("BFS", "nobody"), QueryError, "there is no query 'nobody'"),
+        (lambda s: s.results("a", after=3), QueryError, "after=3. is for sessions on Spark"),
+        (lambda s: s.add("-b", SUMS), QueryError, "of which the first is not '-'"),
         (lambda s: s.start(), PlanError, "is for sessions over endless Spark sources"),
         (lambda s: s.restore({}), CheckpointError, "is not a snapshot of a session"),
     ],
@@ -132,6 +205,7 @@ def test_a_query_over_a_dropped_stream(session):
         ({"s": stream().where("x > 1")}, "add what is computed from it as a query"),
         ({"s": stream(), "folder": "x"}, "folder= is for sessions over endless Spark sources"),
         ({"s": stream(), "tasks": 2}, "tasks= is for sessions over endless Spark sources"),
+        ({"s": stream(), "clock": 7}, "clock=7 must be a function that returns a datetime"),
     ],
 )
 def test_sessions_that_are_refused(options, message):
@@ -153,6 +227,22 @@ def test_a_python_query_must_be_given_again(session):
     again.restore(state, longest=again.streams["s"].window(10).agg(most=wr.max("x")))
     again.push("s", rows(9, 30))
     assert again.results("longest").rows()[0] == (0, 10, 4)
+
+
+def test_a_query_that_shares_panes_fails_alone(session):
+    strict = SUMS.replace("WA ts]", "WA ts, LATE ERROR]")
+    huge = SUMS.replace("sum(x)", "sum(x * 4611686018427387904)")
+    session.add(a=COUNTS, strict=strict, huge=huge)
+    session.push("s", rows(0, 45))
+    session.push("s", rows(2, 3))
+    found = session.queries()
+    assert {n: q.status for n, q in found.items()} == {"a": "running", "strict": "failed", "huge": "failed"}
+    assert "LateError: 1 late rows" in found["strict"].error
+    assert "does not fit into 64 bits" in found["huge"].error
+    assert found["a"].rows_late == 1
+    session.push("s", rows(45, 70))
+    alone = wr.sql(COUNTS, s=stream()).run().push("s", rows(0, 45)).push("s", rows(2, 3)).push("s", rows(45, 70))
+    assert sorted(session.results("a").rows()) == sorted(alone.results().rows())
 
 
 def test_an_error_of_one_query_stops_it_alone(session):

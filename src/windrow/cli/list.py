@@ -12,6 +12,8 @@ from rich.text import Text
 
 from windrow.cli.server import FOLDER, ServerOption
 
+COUNTS = ("rows_out", "rows_late", "rows_bad")
+
 
 def list_queries(
     server: ServerOption = FOLDER,
@@ -25,11 +27,11 @@ def list_queries(
     if as_json:
         typer.echo(json.dumps({"queries": found}))
         return
-    table = Table("name", "status", "from micro-batch", "results", "query")
+    table = Table("name", "status", "from micro-batch", "results", "late", "bad", "query")
     for query in found:
         about = Text(" ".join(query["query"].split()))
         if query["error"]:
             about.append(f"\n{query['error']}", style="red")
         first = "" if query["first_batch"] is None else str(query["first_batch"])
-        table.add_row(Text(query["name"]), query["status"], first, f"{query['rows_out']:,}", about)
+        table.add_row(Text(query["name"]), query["status"], first, *(f"{query[c]:,}" for c in COUNTS), about)
     Console().print(table)

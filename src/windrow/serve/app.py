@@ -165,6 +165,8 @@ def described(query: QueryInfo) -> dict[str, Any]:
         "error": query.error,
         "first_batch": query.first_batch,
         "rows_out": query.rows_out,
+        "rows_late": query.rows_late,
+        "rows_bad": query.rows_bad,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Iterable
@@ -12,7 +13,7 @@ from windrow.errors import CheckpointError
 from windrow.hosts.spark import checkpoint as checkpoints
 from windrow.hosts.standing import Registry
 
-RECORD = "session.json"
+RECORD, LOCK = "session.json", ".session.lock"
 
 
 @dataclass
@@ -29,6 +30,8 @@ class Record:
     generation: int = 0
     earlier: int = 0
     registry: Registry = field(default_factory=Registry)
+    _lock: int | None = field(default=None, init=False)  # a file descriptor
+    _known: str | None = field(default=None, init=False)  # the file as it was last read or written
 
     @classmethod
     def opened(cls, folder: Path) -> Record | None:
@@ -37,14 +40,41 @@ class Record:
         if not file.exists():
             return None
         try:
-            given = json.loads(file.read_text())
+            text = file.read_text()
+            given = json.loads(text)
             numbers = {name: int(given[name]) for name in ("shards", "depth", "tasks", "generation", "earlier")}
             found = cls(folder, streams=list(given["streams"]), registry=Registry.from_json(given), **numbers)
         except (ValueError, KeyError, TypeError):
             raise CheckpointError(f"{file} is torn or foreign: restore it from a copy, or use a new folder") from None
         checkpoints.check(found.checkpoint)
+        found._known = text
         return found
 
+    # -- one at a time -----------------------------------------------------------------------------------------
+    def claim(self) -> None:
+        """Keep others from running or changing the session. The lock ends with this process, however it ends."""
+        if self._lock is not None:
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            raise CheckpointError(f"another program runs the session in {self.folder}: stop it first") from None
+        self._lock = lock
+        file = self.folder / RECORD
+        if (file.read_text() if file.exists() else None) != self._known:
+            self.release()
+            raise CheckpointError(f"another program has changed the session in {self.folder} since: open it again")
+
+    def release(self) -> None:
+        """Let others run and change it."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    # -- storage -----------------------------------------------------------------------------------------------
     def check_streams(self, streams: Iterable[str]) -> None:
         """A session goes on with the streams that it began with."""
         if sorted(streams) != self.streams:
@@ -58,11 +88,13 @@ class Record:
         self.folder.mkdir(parents=True, exist_ok=True)
         own = {name: getattr(self, name) for name in ("shards", "depth", "streams", "tasks", "generation", "earlier")}
         draft = self.folder / f".{RECORD}.new"
+        text = json.dumps({**self.registry.to_json(), **own}, indent=1)
         with draft.open("w") as file:
-            json.dump({**self.registry.to_json(), **own}, file, indent=1)
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(self.folder / RECORD)
+        self._known = text
 
     @property
     def checkpoint(self) -> Path:

@@ -67,18 +67,19 @@ class Sides:
 
     def late(self, query: Standing, after: int) -> list[tuple[int, pl.DataFrame]]:
         """The late records of a query by micro-batch, of micro-batches after a number."""
-        return self._read(lambda folder: late_folder(folder, query.number), after)
+        return self._read(query, lambda folder: late_folder(folder, query.number), after)
 
     def bad(self, query: Standing, after: int) -> list[tuple[int, pl.DataFrame]]:
         """The bad rows that a query does without: where each was found, why it is bad, and the row as JSON."""
-        every = self._read(bad_folder, after)
+        every = self._read(query, bad_folder, after)
         mine = [(n, rows.filter(pl.col(QUERIES).list.contains(query.number)).drop(QUERIES)) for n, rows in every]
         return [(number, rows) for number, rows in mine if rows.height]
 
-    def _read(self, place: Callable[[Path], Path], after: int) -> list[tuple[int, pl.DataFrame]]:
+    def _read(self, query: Standing, place: Callable[[Path], Path], after: int) -> list[tuple[int, pl.DataFrame]]:
+        """Of micro-batches that count for the query: not one in which it failed, whatever was written there."""
         found: list[tuple[int, pl.DataFrame]] = []
         for folder in self._folders(after):
-            files = sorted(place(folder).glob("*.parquet")) if (folder / COUNTS).exists() else []
+            files = sorted(place(folder).glob("*.parquet")) if query.number in _counts(folder) else []
             if files:
                 found.append((_batch(folder), pl.concat([pl.read_parquet(f) for f in files], how="diagonal_relaxed")))
         return found

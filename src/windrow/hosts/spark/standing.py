@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -140,7 +140,7 @@ class StandingQueries:
 
     def drop_stream(self, name: str) -> None:
         """No query can be added over it any more. Spark reads it as before, and nobody takes its rows."""
-        with self._changes:
+        with self._changes, self._claimed():
             self.registry.dropped_streams.append(name)
             self.record.save()
 
@@ -166,10 +166,29 @@ class StandingQueries:
             self.registry.copy().set_strategy(strategy, name)
             self._change(lambda registry, _at: registry.set_strategy(strategy, name))
 
+    @contextmanager
+    def _claimed(self) -> Iterator[None]:
+        """No other program runs or changes the session now, nor as long as it runs here."""
+        self.record.claim()
+        try:
+            yield
+        finally:
+            if self.query is None:
+                self.record.release()
+
     def _change(self, change: Callable[[Registry, int], object]) -> None:
+        with self._claimed():
+            self._changed(change)
+
+    def _changed(self, change: Callable[[Registry, int], object]) -> None:
         running = self.query is not None
         at = self._halt()
-        change(self.registry, at)
+        try:
+            change(self.registry, at)
+        except Exception:
+            if running:
+                self._go(at)  # as before
+            raise
         left = {group.number: group for group in self.registry.groups}
         self.plans = {number: group for number, group in self.plans.items() if number in left}
         for number, planned in list(self.plans.items()):
@@ -186,6 +205,10 @@ class StandingQueries:
         with self._changes:
             if self.query is not None and self.query.isActive:
                 raise PlanError("the session is running already")
+            self._begin(trigger)
+
+    def _begin(self, trigger: dict[str, Any]) -> None:
+        with self._claimed():
             self._halt()  # what is left of a Spark query that an error has ended
             self._trigger = trigger or self._trigger
             self._migrate(*self._wanted)
@@ -196,6 +219,7 @@ class StandingQueries:
         """Stop after the micro-batch that is being written. A later start continues from here."""
         with self._changes:
             self._halt()
+            self.record.release()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the Spark query has ended by itself; false if it has not within ``timeout`` seconds."""
