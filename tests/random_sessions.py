@@ -23,6 +23,7 @@ SQL = [
     "SELECT ts, k, x FROM a WHERE x > 3",
     "SELECT k, sum(x * 100000000000000000) AS huge FROM a [RANGE 20, SLIDE 10, WA ts] GROUP BY k",  # fails of poison
     "SELECT k, max(x) AS m FROM a [RANGE 20, SLIDE 10, WA ts, LATE ERROR] GROUP BY k",
+    "SELECT k, min(x) AS m FROM a [RANGE 10, SLIDE 10, WA ts, LATE SIDE] GROUP BY k",
     "SELECT a.ts, a.x AS left_x, b.x AS right_x FROM a [RANGE 5] JOIN b [RANGE 5] ON a.k = b.k",
     "SELECT max(n) AS most FROM (SELECT k, count(*) AS n FROM a [RANGE 10, SLIDE 10, WA ts] GROUP BY k) "
     "[RANGE 20, SLIDE 10, WA window_end]",

@@ -1,5 +1,7 @@
 """A session on a real Spark: changes between micro-batches, a restart in its folder, state that is carried along."""
 
+from datetime import UTC, datetime
+
 import polars as pl
 import pytest
 
@@ -16,11 +18,15 @@ DEEP = (
     "SELECT max(n) AS most FROM (SELECT k, count(*) AS n FROM s [RANGE 10, SLIDE 10, WA ts] GROUP BY k) "
     "[RANGE 20, SLIDE 10, WA window_end]"
 )
+ROWS = "SELECT count(*) AS n, min(row_num) AS first FROM s [RANGE 20 ROWS, SLIDE 20 ROWS, WA row_num]"
+ARRIVED = "SELECT ts, row_num, arrival_ts FROM s WHERE ts % 25 = 0"
 
 
 def rows(batch):
-    at = range(50 * batch, 50 * batch + 55)  # the next batch begins before the end of this one
-    return pl.DataFrame({"ts": at, "k": [t % 3 for t in at], "x": [t % 7 for t in at]}, schema=SCHEMA)
+    """The next batch begins before the end of this one. From the second on, one row is late, and one has no time."""
+    at = [*range(50 * batch, 50 * batch + 55), *([1, None] if batch else [])]
+    known = [t or 0 for t in at]
+    return pl.DataFrame({"ts": at, "k": [t % 3 for t in known], "x": [t % 7 for t in known]}, schema=SCHEMA)
 
 
 def brittle(stream):
@@ -39,7 +45,8 @@ def alone(query, batches):
     for batch in batches:
         run.push("s", rows(batch))
         found.append(run.results())
-    return pl.concat(found)
+    counts = run.counts["rows_late"], run.counts["rows_bad"]
+    return pl.concat(found), counts
 
 
 class Life:
@@ -66,9 +73,14 @@ class Life:
 
     def check(self, name, query, batches):
         found = [frame for _, frame in self.session.results(name)]
-        expected = alone(query, batches)
+        expected, counts = alone(query, batches)
         compare(pl.concat([expected.clear(), *found]), expected, name)
-        assert self.session.queries()[name].rows_out == expected.height > 0
+        info = self.session.queries()[name]
+        assert info.rows_out == expected.height > 0
+        assert (info.rows_late, info.rows_bad) == counts
+        bad = [frame for _, frame in self.session.bad_rows(name)]
+        assert sum(frame.height for frame in bad) == info.rows_bad > 0
+        assert {reason for frame in bad for reason in frame["reason"]} == {"the progress value is NULL"}
 
 
 def test_a_life(spark, tmp_path):
@@ -92,18 +104,42 @@ def test_a_life(spark, tmp_path):
         life.open(shards=3)
     with pytest.raises(QueryError, match="'brittle' was not given as SQL: give it again"):
         life.open()
-    life.open({"brittle": brittle})
+    with pytest.raises(QueryError, match=r"brittle\. Give them again, as they were: start"):
+        life.session.add("more", SUMS)
+    life.session.drop("brittle")  # then nobody needs to give it again
+    life.session.start()
     session = life.session
-    session.drop("sums", "brittle")
+    session.drop("sums")
     session.add("deep", DEEP)  # needs another level: all state moves to a new checkpoint
     life.push()
+    session.add(by_rows=ROWS, arrived=ARRIVED)
     life.push()
     with pytest.raises(PlanError, match="running already"):
         session.start()
+    with pytest.raises(CheckpointError, match="another program runs the session"):
+        life.open()
+    assert not session.wait(0.1)
     session.stop()
+    assert session.wait()
+    life.session = session
     life.check("counts", COUNTS, [0, 1, 3, 4, 5])
     life.check("deep", DEEP, [4, 5])
+    arrivals(session)
     assert [p.name for p in (tmp_path / "session").glob("checkpoint*")] == ["checkpoint-1"]
     kept = pl.concat([pl.read_parquet(p) for p in (tmp_path / "session" / "results").glob("sums-2/*/*.parquet")])
-    compare(kept, alone(SUMS, [1, 2, 3]), "what a dropped query has put out stays")
-    assert sum(n for name, n, _ in life.sunk if name == "counts") == alone(COUNTS, [0, 1, 3, 4, 5]).height
+    compare(kept, alone(SUMS, [1, 2, 3])[0], "what a dropped query has put out stays")
+    assert sum(n for name, n, _ in life.sunk if name == "counts") == alone(COUNTS, [0, 1, 3, 4, 5])[0].height
+
+
+def arrivals(session):
+    """Rows have the numbers that they have in the stream, whenever a query begins, and the time of their file."""
+    before = sum(rows(batch).height for batch in range(5))
+    [(_, found)] = session.results("arrived")
+    expected = [(t, before + i) for i, t in enumerate(rows(5)["ts"]) if t is not None and t % 25 == 0]
+    assert sorted(found["row_num"]) == [number for _, number in expected]
+    assert sorted(found.select("ts", "row_num").rows()) == sorted(expected)
+    assert found["arrival_ts"].n_unique() == 1
+    assert found["arrival_ts"].max() > datetime(2024, 1, 1, tzinfo=UTC)
+    [(_, windows)] = session.results("by_rows")
+    first = -(-before // 20) * 20
+    assert (first, 20) in windows.select("first", "n").rows()

@@ -152,8 +152,6 @@ def standing_rows(
                 f"stream {name!r} is finite, and a session on Spark needs endless ones: use spark.readStream"
             )
     check_sources(plan, sources)
-    if sets_aside(plan):
-        raise PlanError("LATE SIDE has no destination in a session: use LATE DROP, which counts late rows")
     spark = session_of(list(sources.values()))
     prepare(spark, shards)
     compiler = _Compiler(plan, sources, spark, shards, True, depth=depth, dormant=dormant, strategies=strategies)
