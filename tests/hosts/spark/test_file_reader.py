@@ -23,7 +23,9 @@ SECOND = 1_000_000_000
 
 
 def reader(files, columns=("t", "k")):
-    return _StreamReader(SimpleNamespace(files=files, job=SimpleNamespace(columns=columns, stamps=()), tasks=2))
+    return _StreamReader(
+        SimpleNamespace(files=files, job=SimpleNamespace(columns=columns, stamps=(), recorded=()), tasks=2)
+    )
 
 
 def step(stream, start, limit=None):
