@@ -36,10 +36,12 @@ def test_a_stream_is_read_and_filtered_once_for_all_queries(session, monkeypatch
     monkeypatch.setattr(Select, "on_batch", lambda *args: filtered.append(args[2].height) or select(*args))
     session.add("a", COUNTS)
     one = nodes(session)
+    session.push("s", rows(0, 0))
     session.add("b", SUMS)
     two = nodes(session)
     assert (one.count("admit"), two.count("admit")) == (1, 1)
     assert two.count("paned") == 2  # they did not begin with the same row
+    filtered.clear()
     session.push("s", rows(0, 100))
     assert filtered == [100]
     session.drop("a")
@@ -52,8 +54,11 @@ def test_a_stream_is_read_and_filtered_once_for_all_queries(session, monkeypatch
     assert not session._local.common.filtered
 
 
-def test_queries_added_together_share_panes(session):
-    session.add(a=COUNTS, b=SUMS, c=JOINED)
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_queries_that_begin_together_share_panes(session, one_by_one):
+    queries = {"a": COUNTS, "c": JOINED, "b": SUMS}
+    for given in [{name: text} for name, text in queries.items()] if one_by_one else [queries]:
+        session.add(**given)
     assert [name for name in nodes(session) if name.endswith("panes")] == ["panes", "shared-panes"]
     with pytest.raises(PlanError, match="share state: pause all of them: a, b"):
         session.pause("a")
@@ -66,6 +71,7 @@ def test_equal_joins_and_windows_of_one_call_are_one(session):
     session.add(a=JOINED, b=JOINED, c=over)
     assert nodes(session).count("join") == 1
     assert session.explain("a").startswith("shares state with b, c\n")
+    session.push("u", rows(0, 0))
     session.add("d", JOINED)  # it did not begin with the same row
     assert nodes(session).count("join") == 2
     session.drop("a", "b")

@@ -63,15 +63,16 @@ def alone(batches: list[pl.DataFrame]) -> int:
 
 
 def apart(batches: list[pl.DataFrame]) -> int:
-    """In a session, added one after the other: they share the source and the filter."""
+    """In a session, where each begins at another moment: they share the source and the filter."""
     session = Session(packets=empty(batches[0]))
     for name, text in queries(QUERIES).items():
         session.add(name, text)
+        session.push("packets", batches[0].clear())
     return _pushed(session, batches)
 
 
 def together(batches: list[pl.DataFrame]) -> int:
-    """In a session, added in one call: they share panes, too."""
+    """In a session, where they begin together: they share panes, too."""
     session = Session(packets=empty(batches[0]))
     session.add(**queries(QUERIES))
     return _pushed(session, batches)

@@ -16,11 +16,11 @@ from windrow.hosts.arrivals import Arrivals, Clock
 from windrow.hosts.isolation import isolate, queries_behind
 from windrow.hosts.local import Value, fitting_of, promise_of
 from windrow.hosts.standing import Registry, Standing
-from windrow.logical.explain import text
 from windrow.logical.nodes import Node, Scan
 from windrow.operators.operator import OnlyNews, Side, Stateless
 from windrow.operators.rows.once import Last, Once
-from windrow.planner import Common, Group, Read, Stage, Step, plan_group, plan_units
+from windrow.planner import Common, Group, Read, Stage, Step, plan_group
+from windrow.planner.choice import NOTHING
 from windrow.planner.plan import sources_of
 from windrow.progress import END, Punctuation
 from windrow.sources.fitting import Fitting
@@ -41,6 +41,7 @@ class Unit:
     inputs: dict[str, set[int]] = field(default_factory=dict)  # by stream, the inputs of the graph that feed it
     stamps: dict[str, set[str]] = field(default_factory=dict)  # by stream, what it wants to know of arrivals
     paused: State | None = None  # its state while it takes no rows
+    fed: bool = False  # whether it has had anything
 
     def clear(self) -> None:
         """It has no nodes."""
@@ -79,12 +80,16 @@ class LocalSession:
         """Queries that begin together, by name, with their SQL where there is one."""
         self.registry.check_new(list(queries))
         nodes = {name: node for name, (node, _) in queries.items()}
-        for group in plan_units(nodes, self.registry.next_stage, self.common):
-            described = {name: (text(nodes[name]), queries[name][1]) for name in group.queries}
-            self._begin(self.registry.add(described, 0, group.stages, {}).queries, group)
+        fresh = {q.name: self.nodes[q.number] for q in self.registry.began_at(0) if not self.units[q.number].fed}
+        texts = {name: sql for name, (_, sql) in queries.items()}
+        found = self.registry.add(texts, {**fresh, **nodes}, 0, self.common, NOTHING)
+        for unit in {id(u): u for g, _ in found for q in g.queries if (u := self.units.get(q.number))}.values():
+            self._pulled(unit)
+        for group, planned in found:
+            self._begin(group.queries, planned)
 
-    def _begin(self, queries: Sequence[Standing], group: Group) -> None:
-        unit = Unit(queries[0].number, group)
+    def _begin(self, queries: Sequence[Standing], group: Group, fed: bool = False) -> None:
+        unit = Unit(queries[0].number, group, fed=fed)
         for query in queries:
             self.units[query.number] = unit
             self.nodes[query.number] = group.queries[query.name]
@@ -303,6 +308,8 @@ class LocalSession:
         ports = {port for unit in self.units.values() for name in streams for port in unit.inputs.get(name, ())}
         if isinstance(item, Punctuation) and item.value != END:
             ports = {port for port in ports if self._reads[port].on_its_progress}
+        for unit in self.units.values():
+            unit.fed = unit.fed or any(name in unit.inputs for name in streams)
         for port in sorted(ports):
             if self.graph.feeds(port):  # a query that failed just now may have been its only reader
                 self._take(self.graph.feed(port, item))
@@ -397,7 +404,7 @@ class LocalSession:
             nodes = {query.name: node_of(query) for query in group.queries}
             group.check(nodes)
             planned = plan_group(nodes, group.first_stage, fresh.common, active=group.alive())
-            fresh._begin(group.queries, planned)
+            fresh._begin(group.queries, planned, fed=True)
             for query in group.queries:
                 unit = fresh.units[query.number]
                 prefix = f"{unit.scope}/"

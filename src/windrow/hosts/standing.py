@@ -13,6 +13,7 @@ from windrow.graph import named
 from windrow.hosts.strategies import DEFAULT, Strategies
 from windrow.logical.explain import text
 from windrow.logical.nodes import Node
+from windrow.planner import Common, Given, Group, plan_group, units_of
 
 FORMAT = 1
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
@@ -123,28 +124,48 @@ class Registry:
                     "or drop them first"
                 )
 
+    def began_at(self, at: int) -> list[Standing]:
+        """The queries that have begun with a micro-batch, and are in groups where nothing else has happened."""
+        fresh = (group for group in self.groups if all(q.status == "running" and not q.pauses for q in group.queries))
+        return [query for group in fresh for query in group.queries if query.first == at]
+
     def check_paused(self) -> None:
         """Refuse some queries of a group paused, and others running."""
         for group in self.groups:
             alive = [query for query in group.queries if query.alive]
             if len({query.status for query in alive}) > 1:
                 names = listing(query.name for query in alive)
-                raise PlanError(f"these queries were added together and share state: pause all of them: {names}")
+                raise PlanError(f"these queries began together and share state: pause all of them: {names}")
 
     # -- changes -----------------------------------------------------------------------------------------------
     def add(
-        self, queries: Mapping[str, tuple[str, str | None]], first: int, stages: int, choices: Mapping[str, str]
-    ) -> Together:
-        """Queries that begin with the same micro-batch: by name, the text and the SQL of each."""
-        self.check_new(list(queries))
-        found = []
-        for name, (meaning, sql) in queries.items():
-            found.append(Standing(self.next_query, name, meaning, sql, first))
-            self.next_query += 1
-        group = Together(self.next_stage, stages, found, dict(choices))
-        self.next_stage += stages
-        self.groups.append(group)
-        return group
+        self, new: Mapping[str, str | None], nodes: Mapping[str, Node], at: int, common: Common, given: Given
+    ) -> list[tuple[Together, Group]]:
+        """Queries that begin with micro-batch ``at``, each with its SQL, if it was given as SQL; returns the groups
+        that they are in.
+
+        ``nodes``: what they mean, and also what queries mean that have begun with the same rows and have seen none yet.
+        Where these can share state with the new ones, they leave their groups, and are planned anew.
+        """
+        again = {query.name: query for query in self if query.name in nodes}
+        before = [group for group in self.groups if any(query.name in again for query in group.queries)]
+        as_they_were = {frozenset(group.alive()) for group in before}
+        found: list[tuple[Together, Group]] = []
+        for names in units_of(nodes, given):
+            if frozenset(names) in as_they_were:
+                continue
+            planned = plan_group({name: nodes[name] for name in names}, self.next_stage, common, given)
+            queries = [again[name] if name in again else self._new(name, nodes[name], new[name], at) for name in names]
+            found.append((Together(self.next_stage, planned.stages, queries, planned.choices()), planned))
+            self.next_stage += planned.stages
+        moved = {query.number for group, _ in found for query in group.queries}
+        self.groups = [g for g in self.groups if not any(query.number in moved for query in g.queries)]
+        self.groups += [group for group, _ in found]
+        return found
+
+    def _new(self, name: str, node: Node, sql: str | None, at: int) -> Standing:
+        number, self.next_query = self.next_query, self.next_query + 1
+        return Standing(number, name, text(node), sql, at)
 
     def drop(self, name: str, end: int) -> Standing:
         query = self.find(name)

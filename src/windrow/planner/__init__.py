@@ -8,7 +8,7 @@ decides where pipelines and stages run: in one graph, or before and after an exc
 from windrow.planner.build import plan
 from windrow.planner.choice import Given
 from windrow.planner.graphs import Shared, add_stage, add_steps, whole_graph
-from windrow.planner.groups import Combined, Common, Group, combined, plan_group, plan_units
+from windrow.planner.groups import Combined, Common, Group, combined, plan_group, units_of
 from windrow.planner.partition import ByKeys, BySlice, Partition, ToAll
 from windrow.planner.plan import MELD, Arm, Meeting, Pipeline, Plan, Read, Stage, Step
 from windrow.planner.windows import ALGORITHMS
@@ -37,6 +37,6 @@ __all__ = [
     "combined",
     "plan",
     "plan_group",
-    "plan_units",
+    "units_of",
     "whole_graph",
 ]

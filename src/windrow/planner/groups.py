@@ -62,6 +62,10 @@ class Group:
     stages: int
     active: frozenset[str]
 
+    def choices(self) -> dict[str, str]:
+        """The algorithms of its aggregations that have a choice."""
+        return combined([(self, dict.fromkeys(self.queries, -1))]).choices()
+
     def units(self) -> list[tuple[str, ...]]:
         """The queries that share state, directly or through others; one that shares with none is alone."""
         stages = {n: {s for s in sources_of(self.outputs[n]) if isinstance(s, Stage)} for n in self.outputs}
@@ -114,19 +118,11 @@ def plan_group(
     return Group(dict(queries), outputs, dict(better.queries), needed, used, there)
 
 
-def plan_units(
-    queries: Mapping[str, Node], first_stage: int = 0, common: Common | None = None, given: Given = NOTHING
-) -> list[Group]:
-    """Plan queries that begin together, as a group for each set of them that shares state.
-
-    So what becomes of one does not matter to those that share nothing with it.
+def units_of(queries: Mapping[str, Node], given: Given = NOTHING) -> list[tuple[str, ...]]:
+    """Of queries that begin together, those that share state, by name: each is a group of its own, so that what becomes
+    of one query does not matter to those that share nothing with it.
     """
-    common = Common() if common is None else common
-    found: list[Group] = []
-    for names in plan_group(queries, given=given).units():
-        found.append(plan_group({name: queries[name] for name in names}, first_stage, common, given))
-        first_stage += found[-1].stages
-    return found
+    return plan_group(queries, given=given).units()
 
 
 def _sharing(node: Together) -> list[list[Member]]:

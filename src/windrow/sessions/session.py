@@ -48,7 +48,7 @@ class Session:
 
     A query takes the rows that arrive from its ``add`` to its ``drop``: its results are those of the query alone over
     these rows. Queries share what they have in common: each stream is read once, and a filter that several of them
-    begin with runs once. Queries that are added in one call share pane aggregations, and equal joins and windows, too.
+    begin with runs once. Queries that begin with the same row share panes, and equal joins and windows, too.
 
     In process, rows are pushed:
 
@@ -139,8 +139,9 @@ class Session:
     def add(self, name: str | None = None, query: str | Stream | None = None, /, **queries: str | Stream) -> None:
         """A query, or several by keyword, from now on: SQL over the session's streams, or made from them in Python.
 
-        Queries that are added in one call begin together and share state where they can: panes of windows over the same
-        rows and groups, and joins. Returns when the change has taken effect.
+        Queries that are added in one call begin together, and so do those that are added before the next row comes.
+        They share state where they can: panes of windows over the same rows and groups, and joins. Returns when the
+        change has taken effect.
         """
         given = dict(queries)
         if name is not None:

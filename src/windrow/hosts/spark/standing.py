@@ -26,9 +26,8 @@ from windrow.hosts.spark.session_results import Results
 from windrow.hosts.spark.session_sides import Counted, Sides
 from windrow.hosts.spark.start import start
 from windrow.hosts.standing import Registry, Standing, Status, Together
-from windrow.logical.explain import text
 from windrow.logical.nodes import Node
-from windrow.planner import Combined, Common, Given, Group, combined, plan_group, plan_units
+from windrow.planner import Combined, Common, Given, Group, combined, plan_group
 from windrow.planner.levels import Levels
 from windrow.sources.files import Files
 
@@ -115,18 +114,18 @@ class StandingQueries:
         with self._changes:
             self.registry.check_new(list(queries))
             nodes = {name: node for name, (node, _) in queries.items()}
-            groups = plan_units(nodes, self.registry.next_stage, self.common, Given({}, True))
-            new = [(group, dict.fromkeys(group.queries, -1)) for group in groups]
-            running = [*self._running(), *new]
+            how = Given({}, True)
+            alone = plan_group(nodes, self.registry.next_stage, self.common, how)
+            running = [*self._running(), (alone, dict.fromkeys(nodes, -1))]
             depth = max(self.record.depth, Levels(combined(running), self.record.shards).depth)
             self._compiled(running, depth)  # refused before anything stops
 
             def begin(registry: Registry, at: int) -> None:
                 self._migrate(depth, self.record.tasks)
-                for group, numbers in new:
-                    described = {name: (text(nodes[name]), queries[name][1]) for name in group.queries}
-                    choices = combined([(group, numbers)]).choices()
-                    self.plans[registry.add(described, at, group.stages, choices).number] = group
+                fresh = {query.name: self.node_of(query) for query in registry.began_at(at)}
+                texts = {name: sql for name, (_, sql) in queries.items()}
+                for group, planned in registry.add(texts, {**fresh, **nodes}, at, self.common, how):
+                    self.plans[group.number] = planned
 
             self._change(begin)
 
