@@ -45,7 +45,7 @@ def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
     """In process first; with ``--quick`` nothing else."""
     rows = packets(Link("main", rate=RATE, hosts=200, band=3.2), ROWS / RATE)
     batches = [rows[at : at + BATCH] for at in range(0, rows.height // (5 if quick else 1), BATCH)]
-    figures, counts = in_process(batches, 1 if quick else REPEATS, say)
+    figures, counts = in_process(batches, REPEATS, say)
     if not quick:
         figures |= on_spark(rows, say)
     return Outcome(figures, claims(figures, counts), lambda figure: plot(figure, figures))
