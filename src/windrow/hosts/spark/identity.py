@@ -24,7 +24,9 @@ def _of_stage(plan: Plan, stage: Stage) -> dict[str, Any]:
     return {
         "query": text(stage.node),
         "algorithm": stage.algorithm,
-        "source columns": {name: {c: str(scan.schema[c]) for c in needed[name]} for name, scan in scans.items()},
+        "source columns": {
+            name: {c: str(scan.schema[c]) for c in needed[name] if c in scan.schema} for name, scan in scans.items()
+        },
         "result columns": {c: str(t) for c, t in stage.node.schema.items()},
     }
 
