@@ -24,15 +24,14 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Three processes side by side, which take about as long: tests that share one Spark session; tests that kill Spark
-# programs, then those of operators and SQL; lint, then all others. tests/README.md says where a new test goes. Each Python worker
-# that Spark starts imports Windrow: without bytecode files, where the environment forbids them, that takes three times as
-# long.
+# Three processes side by side, which take about as long: tests that share one Spark session; tests of operators and SQL,
+# then those that kill Spark programs; lint, then all others. tests/README.md says where a new test goes. Programs that
+# tests start import Windrow: without bytecode files, where the environment forbids them, that takes three times as long.
 FAST := -m "not spark and not kills and not soak"
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(STAMP)
-	@($(BIN)/python -m pytest -m kills tests/hosts/spark; kills=$$?; \
-	  $(BIN)/python -m pytest $(FAST) tests/operators tests/sql && exit $$kills) > .kills-and-operators.log 2>&1 & first=$$!; \
+	@($(BIN)/python -m pytest $(FAST) tests/operators tests/sql; operators=$$?; \
+	  $(BIN)/python -m pytest -m kills tests/hosts/spark && exit $$operators) > .kills-and-operators.log 2>&1 & first=$$!; \
 	($(MAKE) --no-print-directory lint && $(BIN)/python -m pytest $(FAST) --ignore=tests/operators --ignore=tests/sql) \
 	  > .fast-tests.log 2>&1 & second=$$!; \
 	$(BIN)/python -m pytest -m "spark and not soak" tests; spark=$$?; \

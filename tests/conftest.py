@@ -7,15 +7,19 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+import ready_workers
 from how_many import EXAMPLES
 
 # Tests run each piece of Spark a few times: compiling it well costs more than it saves, and so does collecting garbage
-# beside the program. Programs they start inherit it.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# beside the program, or verifying classes that others have tested. Programs they start inherit it.
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_JAVA)
 # Frames here have a few rows: handing them between threads takes a quarter of all time. Spark's workers have one, too.
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 sys.path.append(str(Path(__file__).parent / "operators"))  # harness and replays, for whoever wants them
 FEWEST = 2
+# They have Numba compile the kernels. They come first, so that the processes of ``make test`` do not all compile them.
+KERNELS = ("test_table.py", "test_matcher.py", "test_as_of_join.py")
 
 
 def pytest_itemcollected(item):
@@ -28,6 +32,10 @@ def pytest_itemcollected(item):
         getattr(test, "__func__", test)._hypothesis_internal_use_settings = drawn
 
 
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.name not in KERNELS)
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
     from pyspark.sql.streaming import DataStreamWriter
@@ -36,6 +44,8 @@ def spark(tmp_path_factory):
     from windrow.hosts.spark.start import Restarted
 
     folder = tmp_path_factory.mktemp("spark")
+    if sys.platform == "linux":
+        os.environ.setdefault("PYSPARK_PYTHON", str(ready_workers.start(folder / "python")))
     session = wr.session(
         "windrow-tests",
         log=folder / "spark.log",

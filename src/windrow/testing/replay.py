@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -26,7 +26,7 @@ from windrow.spec.names import STATUS, VERSION, WINDOW_END, WINDOW_START
 from windrow.spec.time import physical
 from windrow.testing.accounting import accounted, accounted_join, countable, countable_join
 from windrow.testing.mismatch import Mismatch
-from windrow.testing.oracle import bad_rows, oracle
+from windrow.testing.oracle import meaning
 from windrow.testing.oracle.admission import progress_values
 
 
@@ -40,7 +40,7 @@ def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -
     >>> rows = [{"t": t, "k": t % 3} for t in range(40)]
     >>> replay(stream(rows, progress="t", slack=7).window(range=10, slide=5).group_by("k").agg(n=count()))
     """
-    expected, bad = oracle(query), sum(bad_rows(query).values())
+    expected, bad = meaning(query)
     for number in range(runs):
         rng = random.Random(f"{seed}/{number}")
         plan, again = query.plan(), query.plan()  # who restores has planned anew
@@ -61,15 +61,17 @@ def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -
         released.append(run.end().results())
         if run.counts["rows_late"]:
             raise Mismatch(f"run {number} of seed {seed}: {run.counts['rows_late']} rows came later than promised")
-        if _scanned_once(query) and run.counts["rows_bad"] != bad:
-            raise Mismatch(f"run {number} of seed {seed}: {run.counts['rows_bad']} rows were bad instead of {bad}")
+        if _scanned_once(query) and run.counts["rows_bad"] != bad.total():
+            raise Mismatch(
+                f"run {number} of seed {seed}: {run.counts['rows_bad']} rows were bad instead of {bad.total()}"
+            )
         last = latest(pl.concat(released), query)
         compare(last, expected, f"run {number} of seed {seed}")
         if (counted := countable(query)) is not None:
             column, windows = counted
             accounted(run.counts, last, column, windows=windows, markers=_markers(query), where=f"run {number}")
         if (join := countable_join(query)) is not None:
-            pairs = _bad_pairs(query, join)
+            pairs = _bad_pairs(bad, join)
             accounted_join(run.counts, bad_pairs=pairs, markers=_markers(query), where=f"run {number}")
 
 
@@ -78,11 +80,11 @@ def _scanned_once(query: Stream) -> bool:
     return len(names) == len(set(names))
 
 
-def _bad_pairs(query: Stream, join: Node) -> int:
+def _bad_pairs(bad: Mapping[str, int], join: Node) -> int:
     """How many pairs its condition fails for."""
     if not isinstance(join, Join) or join.test is None:
         return 0
-    return sum(n for reason, n in bad_rows(query).items() if reason.startswith(f"{join.test.name} failed: "))
+    return sum(n for reason, n in bad.items() if reason.startswith(f"{join.test.name} failed: "))
 
 
 def _markers(query: Stream) -> int:

@@ -1,6 +1,7 @@
 """The time of arrival on Spark: that of the micro-batch, and the same when it runs again."""
 
 import json
+import os
 from datetime import UTC, datetime
 
 import polars as pl
@@ -10,11 +11,14 @@ import windrow as wr
 from windrow.testing import compare
 
 pytestmark = pytest.mark.spark
+NOON = 1_700_000_000
 
 
 def put(folder, number):
     folder.mkdir(exist_ok=True)
-    pl.DataFrame({"x": [number, number + 10]}).write_parquet(folder / f"{number}.parquet")
+    file = folder / f"{number}.parquet"
+    pl.DataFrame({"x": [number, number + 10]}).write_parquet(file)
+    os.utime(file, (NOON + number, NOON + number))  # Spark takes the oldest first, and any of the same millisecond
 
 
 def started(query, state, found):

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from killed import QUERIES, SLACK
 
+import ready_workers
 import windrow as wr
 from windrow.sinks.parquet import read_committed
 from windrow.sources.links import Link, packets, write
@@ -32,7 +33,7 @@ def out(rows, tmp_path_factory):
     """The folder of all results, after the last run has come to its end."""
     folder = tmp_path_factory.mktemp("killed")
     write(rows, folder / "main", step=60)
-    command = [sys.executable, str(PROGRAM), str(folder)]
+    command = [sys.executable, ready_workers.__file__, str(folder / "python"), str(PROGRAM), str(folder)]
     rng = random.Random(7)
     kills = [run_until(command, some_moment(folder, rng)) for _ in range(KILLS)]
     assert all(kills)

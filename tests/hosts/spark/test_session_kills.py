@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from killed_session import AHEAD, FILES, QUERIES, SLACK, brittle, changes, standing, statements
 
+import ready_workers
 import windrow as wr
 from windrow.errors import ResultError
 from windrow.sinks.parquet import read_committed
@@ -26,7 +27,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("session")
     seconds = ROWS / 1000
     write(packets(Link("main", rate=1000, hosts=20, band=3.2), seconds), folder / "rows", step=seconds / (FILES - 0.9))
-    command = [sys.executable, str(PROGRAM), str(folder), str(SEED)]
+    command = [sys.executable, ready_workers.__file__, str(folder / "python"), str(PROGRAM), str(folder), str(SEED)]
     rng = random.Random(SEED)
     for first in (3, 8):  # some time in these micro-batches, or in a change after them
         log = folder / "session" / "checkpoint" / rng.choice(["offsets", "commits"])

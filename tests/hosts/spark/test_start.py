@@ -80,11 +80,14 @@ def test_it_gives_up_after_a_few_starts():
 
 @pytest.mark.spark
 def test_spark_fails_so_and_the_second_start_makes_the_results(spark, tmp_path, monkeypatch, capsys):
-    """The first process for the stateful operator never connects. Every start of a test is one of ``wr.start``."""
+    """The first process for the stateful operator never connects. Every start of a test is one of ``wr.start``.
+
+    The workers are those that a user has, who has none of tests/ready_workers.py: each imports what it needs.
+    """
     slow = tmp_path / "slow-python"
     slow.write_text(
         f"#!/bin/sh\ncase \"$*\" in *driver_worker*) mkdir '{tmp_path}/tried' 2>/dev/null && exit 1;; esac\n"
-        f'exec "{spark.sparkContext.pythonExec}" "$@"\n'
+        f'exec "{shims.python()}" "$@"\n'
     )
     slow.chmod(0o755)
     (tmp_path / "in").mkdir()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from windrow.hosts.spark import checkpoint as checkpoints
 from windrow.hosts.standing import Registry
 
 RECORD, LOCK = "session.json", ".session.lock"
+VERSION = re.compile(r"\.?\.?(\d+)[._]")  # of a file of state, or of its checksum
 
 
 @dataclass
@@ -106,6 +108,19 @@ class Record:
     def next_batch(self) -> int:
         """The number of the first micro-batch that is not committed."""
         return committed(self.checkpoint) + 1 + self.earlier
+
+
+def forget_uncommitted(checkpoint: Path) -> None:
+    """Remove the state that micro-batches without a commit have left behind.
+
+    Where a file of state is there already, Spark may keep it when the micro-batch runs again: the state is the same
+    for the same query. In a session the micro-batch may run again for other queries, whose state would then be lost.
+    """
+    last = committed(checkpoint) + 1  # the version after the last commit
+    for file in checkpoint.glob("state/*/*/*"):
+        version = VERSION.match(file.name)
+        if file.is_file() and version is not None and int(version[1]) > last:
+            file.unlink()
 
 
 def committed(checkpoint: Path) -> int:

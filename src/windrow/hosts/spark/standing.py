@@ -21,7 +21,7 @@ from windrow.hosts.spark.compile import session_of, standing_rows
 from windrow.hosts.spark.migrate import carry
 from windrow.hosts.spark.parts_written import SUMMARY, WriteParts
 from windrow.hosts.spark.session import STATE_PARTITIONS, shard_count
-from windrow.hosts.spark.session_record import Record
+from windrow.hosts.spark.session_record import Record, forget_uncommitted
 from windrow.hosts.spark.session_results import Results
 from windrow.hosts.spark.session_sides import Counted, Sides
 from windrow.hosts.spark.start import start
@@ -266,6 +266,7 @@ class StandingQueries:
         """Run from micro-batch ``at`` on. Files of it that are there were written by a run that did not commit it."""
         self.results_of.clear(self.registry, at)
         self.sides.clear(self.registry, at)
+        forget_uncommitted(self.record.checkpoint)
         rows = self._compiled(self._running(), self.record.depth)
         queries = {query.number: query for query in self.registry if query.status == "running"}
         self._closing, self._written = False, None

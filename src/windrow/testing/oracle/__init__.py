@@ -4,6 +4,6 @@ Nothing here is shared with what it checks: no operator, no planner, no host, an
 the definitions are: the nodes of the query, the window types, and what a promise is.
 """
 
-from windrow.testing.oracle.query import bad_rows, oracle
+from windrow.testing.oracle.query import bad_rows, meaning, oracle
 
-__all__ = ["bad_rows", "oracle"]
+__all__ = ["bad_rows", "meaning", "oracle"]

@@ -60,8 +60,7 @@ def oracle(query: Stream, sources: Mapping[str, pl.DataFrame] | None = None) -> 
     >>> oracle(stream(rows, progress="t").window(range=2).agg(n=count())).sort("window_end").rows()
     [(0, 2, 1), (2, 4, 1)]
     """
-    rows = rows_of(query.node, _given(query, sources))
-    return frame_of(rows, {n: t for n, t in query.node.schema.items() if n not in VERSIONS})
+    return meaning(query, sources)[0]
 
 
 def bad_rows(query: Stream, sources: Mapping[str, pl.DataFrame] | None = None) -> Counter[str]:
@@ -74,6 +73,13 @@ def bad_rows(query: Stream, sources: Mapping[str, pl.DataFrame] | None = None) -
     given = _given(query, sources)
     rows_of(query.node, given)
     return given.bad
+
+
+def meaning(query: Stream, sources: Mapping[str, pl.DataFrame] | None = None) -> tuple[pl.DataFrame, Counter[str]]:
+    """The results of ``oracle`` and the counts of ``bad_rows``, found together."""
+    given = _given(query, sources)
+    rows = rows_of(query.node, given)
+    return frame_of(rows, {n: t for n, t in query.node.schema.items() if n not in VERSIONS}), given.bad
 
 
 def _given(query: Stream, sources: Mapping[str, pl.DataFrame] | None) -> Given:
