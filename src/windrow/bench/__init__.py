@@ -18,11 +18,14 @@ from windrow.bench.join_limit import JOIN_LIMIT
 from windrow.bench.join_skew import JOIN_SKEW
 from windrow.bench.joint_punctuation import JOINT_PUNCTUATION
 from windrow.bench.many_queries import MANY_QUERIES
+from windrow.bench.memory_fixed import MEMORY_FIXED
+from windrow.bench.memory_variable import MEMORY_VARIABLE
 from windrow.bench.oa_join import OA_JOIN
 from windrow.bench.one_tuple import ONE_TUPLE
 from windrow.bench.panes import PANES
 from windrow.bench.schedule import SCHEDULE
 from windrow.bench.schedule_overhead import SCHEDULE_OVERHEAD
+from windrow.bench.shed_rates import SHED_RATES
 from windrow.bench.slide_by_tuple import SLIDE_BY_TUPLE
 from windrow.bench.spark_join import SPARK_JOIN
 from windrow.bench.spark_sliding import SPARK_SLIDING
@@ -57,6 +60,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         JOIN_SKEW,
         JOIN_LATE,
         JOINT_PUNCTUATION,
+        SHED_RATES,
+        MEMORY_FIXED,
+        MEMORY_VARIABLE,
         ASOF_IDLE,
         SCHEDULE,
         EQG,
