@@ -58,7 +58,16 @@ def test_operators_know_no_host_no_clock_and_no_chance():
 
 
 # What the oracle may know of Windrow: the definitions. All else is what it checks.
-DEFINITIONS = ("logical.nodes", "windows", "windows.widjoin", "progress", "errors", "spec.names", "aggregates.user")
+DEFINITIONS = (
+    "logical.nodes",
+    "windows",
+    "windows.multiway",
+    "windows.widjoin",
+    "progress",
+    "errors",
+    "spec.names",
+    "aggregates.user",
+)
 OF_TYPES = ("api.stream", "spec.functions")  # imported for annotations alone
 
 

@@ -34,6 +34,7 @@ from windrow.api.functions import (  # noqa: E402
     var,
     var_pop,
 )
+from windrow.api.multi_join import multi_join  # noqa: E402
 from windrow.api.sequences import no, seq, some  # noqa: E402
 from windrow.api.sources import (  # noqa: E402
     read_arrow,
@@ -115,6 +116,7 @@ __all__ = [
     "median",
     "min",
     "mode",
+    "multi_join",
     "no",
     "promise",
     "quantile",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from windrow.api.given import size
+from windrow.api.given import size, whole
 from windrow.errors import PlanError, QueryError
 from windrow.hosts import local
 from windrow.logical.explain import text
@@ -23,6 +23,7 @@ from windrow.spec.names import REASON, WINDOW_END
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from windrow.hosts.analysis import Analysis
     from windrow.hosts.spark.kept import Kept
 
 SAMPLE = 100_000  # rows that the optimizer measures
@@ -69,11 +70,13 @@ class Query:
         """``kept``: the algorithms that the checkpoint of an endless query has kept from its first start. Without a
         checkpoint nothing may depend on files that can be gone at a restart, so none are measured.
         """
-        measured = kept is not None or not self._is_endless()
-        stamped = {scan.name for scan in self.node.walk() if isinstance(scan, Scan) and scan.stamps}
-        known = {name: source for name, source in self.sources.items() if measured and name not in stamped}
-        samples = {name: f for name, source in known.items() if (f := source.sample()) is not None}
+        samples = self._samples() if kept is not None or not self._is_endless() else {}
         return plan(self.node, Given(samples, on_spark, kept or {}))
+
+    def _samples(self) -> dict[str, pl.DataFrame]:
+        stamped = {scan.name for scan in self.node.walk() if isinstance(scan, Scan) and scan.stamps}
+        known = {name: source for name, source in self.sources.items() if name not in stamped}
+        return {name: f for name, source in known.items() if (f := source.sample()) is not None}
 
     def _on_spark(self) -> bool:
         kinds = {s.spark for s in self.sources.values()} - {None}
@@ -88,14 +91,28 @@ class Query:
     def _data(self) -> dict[str, Any]:
         return {name: source.data for name, source in self.sources.items()}
 
-    def explain(self, shards: int | None = None, *, checkpoint: str | Path | None = None) -> str:
+    def explain(
+        self,
+        shards: int | None = None,
+        *,
+        checkpoint: str | Path | None = None,
+        analyze: bool = False,
+        limit: int | None = None,
+    ) -> str:
         """What the query means and how it will run, in words; with the algorithms that a ``checkpoint`` has kept.
 
-        A query that cannot run is refused, as when it runs. Nothing is started.
+        A query that cannot run is refused, as when it runs. Nothing is started, unless you ask to ``analyze``: then it
+        runs in this process over the first ``limit`` rows of each source (1,000,000), and what each part of the plan
+        costs is beside what was estimated.
         """
         from windrow.hosts.spark.session import check_shards
         from windrow.planner.explain import explain
 
+        if analyze:
+            self._check_analyzed(shards, checkpoint)
+            return f"{self.explain()}\n\n{self.analysis(limit).text()}"
+        if limit is not None:
+            raise QueryError("limit= is for analyze=True: explain alone reads no rows but a sample")
         if shards is not None:
             check_shards(shards)
         on_spark, native = self._on_spark(), False
@@ -107,7 +124,38 @@ class Query:
             check_sources(planned, self._data)
             native = applies(planned, self._data)
         files = {n for n, s in self.sources.items() if isinstance(s.data, Files)}
-        return explain(planned, on_spark, shards, files, native)
+        samples = self._samples() if checkpoint is not None or not self._is_endless() else {}
+        return explain(planned, on_spark, shards, files, native, samples)
+
+    def analysis(self, limit: int | None = None) -> Analysis:
+        """The measured cost of each part of the plan beside the estimated one, over the first ``limit`` rows of each
+        source (1,000,000). ``text()`` is what ``explain(analyze=True)`` shows, ``as_json()`` is for programs.
+        """
+        from windrow.hosts.analysis import LIMIT, analyzed
+
+        most = LIMIT if limit is None else whole(limit, "limit")
+        if most < 1:
+            raise QueryError(f"limit={most} must be at least 1: it is how many rows of each source are read")
+        self._check_analyzed(None, None)
+        _load(self.node)
+        return analyzed(self._planned(False), self._data, self._samples(), most)
+
+    def _check_analyzed(self, shards: int | None, checkpoint: str | Path | None) -> None:
+        if shards is not None or checkpoint is not None:
+            raise QueryError(
+                "analyze runs the query in this process: shards and checkpoint do not apply, leave them out"
+            )
+        for name, source in self.sources.items():
+            if source.is_endless and isinstance(source.data, Files):
+                raise PlanError(
+                    f"stream {name!r} has no end, so it cannot be run to be analyzed: read what is there now "
+                    "(streaming=False)"
+                )
+            if source.spark:
+                raise PlanError(
+                    f"stream {name!r} is a Spark DataFrame, and analyze runs in this process: give wr.stream some of "
+                    "its rows, as in df.limit(100000).toPandas(), or read files with wr.read_parquet or wr.read_arrow"
+                )
 
     # -- Spark -------------------------------------------------------------------------------------------------
     def to_spark(

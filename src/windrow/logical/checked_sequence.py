@@ -38,8 +38,8 @@ def as_of(
     at: exp.Expr | None = None,
 ) -> AsOf:
     """An as-of join of streams that progress. ``at``: where the query says it, for errors."""
-    left, right = _timed(left, "the left side of the as-of join"), _timed(right, "the right side of the as-of join")
-    _check_times([left, right], at, sql)
+    left, right = timed(left, "the left side of the as-of join"), timed(right, "the right side of the as-of join")
+    check_times([left, right], at, sql)
     _check_distance(tolerance, at, sql)
     _check_late(late)
     for a, b in on:
@@ -93,8 +93,8 @@ def sequence(
     """A sequence of streams that progress. ``at``: where the query says it, for errors."""
     check_steps(steps, at, sql)
     _check_ends(steps, outer, skip, at, sql)
-    nodes = [_timed(node, f"step {step.name}") for node, step in zip(members, steps, strict=True)]
-    _check_times(nodes, at, sql)
+    nodes = [timed(node, f"step {step.name}") for node, step in zip(members, steps, strict=True)]
+    check_times(nodes, at, sql)
     _check_distance(within, at, sql)
     policies: Many[Policy] = ["drop"] * len(nodes) if late is None else late
     _check_late(policies)
@@ -220,7 +220,7 @@ def _check_measures(node: Sequence) -> None:
     _ = node.schema  # checks the types of functions
 
 
-def _timed(node: Node, name: str) -> Node:
+def timed(node: Node, name: str) -> Node:
     """An input whose progress values are the values of its progressing column."""
     if node.versioned:
         raise PlanError(f"{name} has results with versions, which is not supported yet")
@@ -229,7 +229,7 @@ def _timed(node: Node, name: str) -> Node:
     return on_value(node, node.progress)
 
 
-def _check_times(nodes: Many[Node], at: exp.Expr | None, sql: str | None) -> None:
+def check_times(nodes: Many[Node], at: exp.Expr | None, sql: str | None) -> None:
     first = nodes[0]
     a = first.schema[first.progress or ""]
     for node in nodes[1:]:

@@ -17,6 +17,7 @@ from windrow.logical.nodes import (
     Join,
     Lookup,
     Measure,
+    MultiJoin,
     Node,
     Ordered,
     PairAggregate,
@@ -173,6 +174,10 @@ def lines(node: Node, depth: int = 0) -> Iterator[str]:
             yield f"{pad}Join {join_text(node)}"
             for each in node.inputs:
                 yield from lines(each, depth + 1)
+        case MultiJoin():
+            yield f"{pad}MultiJoin {multi_join_text(node)}"
+            for each in node.inputs:
+                yield from lines(each, depth + 1)
         case AsOf():
             yield f"{pad}AsOf {as_of_text(node)}"
             for each in node.inputs:
@@ -223,6 +228,22 @@ def join_text(node: Join) -> str:
     how = "" if node.how == "inner" else f"{node.how} "
     using = "" if node.using is None else f"; using {node.using}"
     return f"{how}on{keys} {_near(node.window, left or '', right or '', dtype)}{more}: {sides}{late}{using}"
+
+
+def multi_join_text(node: MultiJoin) -> str:
+    """How long rows are held, and the condition of a multi-way join; its inputs are numbered from 0."""
+    members = [(f"{number}", member, member.progress or "") for number, member in enumerate(node.members)]
+    held = zip(members, node.ranges.lengths, strict=True)
+    ranges = ", ".join(f"{of} [RANGE {span(w, m.schema[time])}, WA {time}]" for (of, m, time), w in held)
+    terms = [" = ".join(_of_step(of, tree) for (of, _, _), tree in zip(members, key, strict=True)) for key in node.keys]
+    terms += [node.where.sql("spark")] if node.where is not None else []
+    if (test := node.test) is not None:
+        terms.append(f"{test.name}({', '.join(test.columns)})")
+    condition = f" on {' and '.join(terms)}" if terms else ""
+    shown = ", ".join(f"{member}.{column} AS {name}" for name, member, column in node.columns)
+    late = "" if set(node.late) <= {"drop"} else f"; late rows: {', '.join(node.late)}"
+    using = "" if node.using is None else f"; using {node.using}"
+    return f"{ranges}{condition}: {shown}{late}{using}"
 
 
 def as_of_text(node: AsOf) -> str:

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from windrow.logical.node import Node, Time, Times, columns_in
 from windrow.spec.functions import Function
+from windrow.spec.joining import Limits
 from windrow.spec.options import Policy
 from windrow.windows.pairing import Pairing, Side
 
@@ -47,7 +48,8 @@ class Join(Node):
     ``columns``; so does ``test``, a Python function. ``how``: which rows come out without a partner, with NULL for the
     columns of the other side; of a semi join the left rows that have a partner, of an anti join those that have none.
     ``late``: what happens to late rows of each side. ``by_rows``: the times are row numbers. ``using``: the physical
-    join, if the query names one.
+    join, if the query names one. ``alpha``: of an ordered join, from which share of its time on it filters before it
+    orders. ``limits``: what it may spend.
     """
 
     left: Node
@@ -61,6 +63,8 @@ class Join(Node):
     late: tuple[Policy, Policy] = ("drop", "drop")
     by_rows: bool = False
     using: str | None = None
+    alpha: float | None = None
+    limits: Limits | None = None
 
     @property
     def inputs(self) -> tuple[Node, ...]:

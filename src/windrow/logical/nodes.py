@@ -5,6 +5,7 @@ from windrow.logical.asof import AS_OF_HOWS, STRATEGIES, AsOf, AsOfHow, Strategy
 from windrow.logical.join import EARLIER, FIRST, HOWS, LATER, LEFT, RIGHT, UNMATCHED, How, Join
 from windrow.logical.kinds import OnRows, SameRows
 from windrow.logical.lookup import LOOKUPS, Lookup, Lookups
+from windrow.logical.multi_join import WAYS, MultiJoin
 from windrow.logical.node import Node, before, progressing
 from windrow.logical.pairs import PairAggregate, both_times
 from windrow.logical.rows import Apply, Distinct, Filter, Ordered, Project, Split, Union
@@ -40,6 +41,7 @@ __all__ = [
     "SKIPS",
     "STRATEGIES",
     "UNMATCHED",
+    "WAYS",
     "AggregateCall",
     "Apply",
     "AsOf",
@@ -53,6 +55,7 @@ __all__ = [
     "Lookups",
     "Matching",
     "Measure",
+    "MultiJoin",
     "Node",
     "OnRows",
     "Ordered",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -19,6 +19,7 @@ from windrow.logical.node import Node, Time, Times, before, columns_in, progress
 from windrow.logical.source import Scan
 from windrow.spec.functions import Function
 from windrow.spec.names import BRANCH
+from windrow.windows.multiway import Moment
 
 OF_BOTH: dict[type[exp.Expr], str] = {exp.Greatest: LATER, exp.Least: EARLIER, exp.Coalesce: FIRST}
 
@@ -99,10 +100,21 @@ def _of_both(tree: exp.Expr, given: Mapping[str, str]) -> Time | None:
     """``greatest(l, r)``, ``least(l, r)`` and ``coalesce(l, r)`` of the two times of a join progress, too."""
     columns = [tree.this, *tree.expressions]
     times = [given.get(c.name, "") for c in columns if isinstance(c, exp.Column)]
+    if len(times) == len(columns) and (moment := _of_several(tree, times)) is not None:
+        return Time(0, moment.name)
     both = len(times) == len(columns) and sorted(times) == [LEFT, RIGHT]
     if not both or (isinstance(tree, exp.Coalesce) and times[0] != LEFT):
         return None
     return Time(0, OF_BOTH[type(tree)])
+
+
+def _of_several(tree: exp.Expr, times: Sequence[str]) -> Moment | None:
+    """The same of some times of a multi-way join, which has no results without one of them."""
+    found = [moment for time in times if (moment := Moment.read(time)) is not None]
+    inputs = {each for moment in found for each in moment.inputs}
+    if isinstance(tree, exp.Coalesce) or not found or len(found) < len(times):
+        return None
+    return Moment(tuple(sorted(inputs)), isinstance(tree, exp.Greatest))
 
 
 @dataclass(frozen=True)

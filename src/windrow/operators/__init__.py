@@ -1,6 +1,8 @@
 """Operators: the only place where algorithms live. One file each; all share the interface of ``operator.py``."""
 
+from windrow.operators.joins.in_order_join import InOrderJoin
 from windrow.operators.joins.lookup import Lookup
+from windrow.operators.joins.multi_join import MultiJoin
 from windrow.operators.joins.opib_join import OpibJoin
 from windrow.operators.joins.opob_join import OpobJoin
 from windrow.operators.joins.window_join import WindowJoin
@@ -71,6 +73,7 @@ __all__ = [
     "Fused",
     "Gate",
     "Generate",
+    "InOrderJoin",
     "Instants",
     "Item",
     "Judge",
@@ -80,6 +83,7 @@ __all__ = [
     "Matcher",
     "Meld",
     "Merge",
+    "MultiJoin",
     "Operator",
     "OpibJoin",
     "OpobJoin",

@@ -23,8 +23,10 @@ from windrow.planner.choose import Choice
 from windrow.planner.in_order import IOP, check_in_order, check_join_in_order, cost_of_order, merged
 from windrow.planner.joins import SIDES, join_arms, join_stage, named_keys
 from windrow.planner.lookups import looking_up
+from windrow.planner.multi import multi_arms, multi_stage
 from windrow.planner.pairs import pair_stage
 from windrow.planner.partition import ByKeys
+from windrow.planner.pipelines import pipeline_of
 from windrow.planner.plan import MELD, Arm, Meeting, Pipeline, Plan, Read, Stage, Step
 from windrow.planner.prepare import numbered, prepared, wall_clock, without_row
 from windrow.planner.rows import (
@@ -42,9 +44,11 @@ from windrow.planner.rows import (
 from windrow.planner.rules import rewritten
 from windrow.planner.sequences import named_steps, sequence_arms, sequence_stage
 from windrow.planner.shared import Member, grouped, joined, panes_of, shared_step
+from windrow.planner.ways import way_of
 from windrow.planner.windows import SHAPES, WATCHING, Physical, groups_promised, key_names
 from windrow.spec.names import WINDOW_END
 from windrow.spec.time import physical
+from windrow.windows.multiway import Moment
 
 
 def plan(node: logical.Node, given: Given = NOTHING) -> Plan:
@@ -185,6 +189,8 @@ class Build:
                 return top_stage(next(self.numbers), node, before)
             case logical.Join():
                 return self._join(node, wanted)
+            case logical.MultiJoin():
+                return self._multi_join(node, wanted)
             case logical.AsOf():
                 return self._as_of(node)
             case logical.Sequence():
@@ -207,6 +213,17 @@ class Build:
         costs = [cost_of_order(n, side, self.given) for n, side in zip(node.inputs, sides, strict=True)]
         arms = join_arms(node, sides, costs if in_order else None)
         return join_stage(next(self.numbers), node, arms, wanted.of, named, wanted.joint, in_order)
+
+    def _multi_join(self, node: logical.MultiJoin, wanted: Wanted) -> Stage:
+        """One stage for all inputs, or the last one of a pipeline of binary joins."""
+        moment = Moment.read(wanted.of or "") or node.latest
+        sides = [about_everyone(n, self.pipelines(n, wanted_on(n, n.progress))) for n in node.members]
+        arms = multi_arms(node, sides)
+        way = way_of(node, arms, self.given)
+        if not way.order:
+            return multi_stage(next(self.numbers), node, arms, moment, way)
+        join, of = pipeline_of(node, way.order, moment)
+        return replace(self._join(join, Wanted(of)), node=node, algorithm=way.name, choice=way)
 
     def _as_of(self, node: logical.AsOf) -> Stage:
         sides = [self.pipelines(n, wanted_on(n, n.progress)) for n in node.inputs]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+
+import polars as pl
 
 from windrow.logical.explain import text
 from windrow.logical.scalar.types import type_name
+from windrow.planner.choose.estimates import Estimates, estimated
 from windrow.planner.levels import Levels
 from windrow.planner.partition import ByKeys
 from windrow.planner.plan import MELD, Arm, Pipeline, Plan, Read, Stage
@@ -16,14 +19,20 @@ NATIVE = "  Spark's own groupBy: plain tumbling windows over a finite DataFrame,
 
 
 def explain(
-    plan: Plan, on_spark: bool, shards: int | None = None, files: Collection[str] = (), native: bool = False
+    plan: Plan,
+    on_spark: bool,
+    shards: int | None = None,
+    files: Collection[str] = (),
+    native: bool = False,
+    samples: Mapping[str, pl.DataFrame] | None = None,
 ) -> str:
     """The logical plan, then the physical one; ``files`` are the sources that we read ourselves.
 
-    ``native``: Spark's own aggregation runs it.
+    ``native``: Spark's own aggregation runs it. ``samples``: rows of sources, to estimate the cost from.
     """
     where = "on Spark" if on_spark else "in this process"
-    physical = [NATIVE] if native else _physical(plan, on_spark, shards, files)
+    shown = _Shown(Levels(plan, shards or MANY), on_spark, shards, files, estimated(plan, samples, on_spark))
+    physical = [NATIVE] if native else _physical(plan, shown)
     return "\n".join(
         [
             "Logical plan",
@@ -35,8 +44,7 @@ def explain(
     )
 
 
-def _physical(plan: Plan, on_spark: bool, shards: int | None, files: Collection[str]) -> Iterator[str]:
-    shown = _Shown(Levels(plan, shards or MANY), on_spark, shards, files)
+def _physical(plan: Plan, shown: _Shown) -> Iterator[str]:
     for stage in plan.stages():
         for pipeline in stage.inputs:
             yield from shown.pipeline(pipeline)
@@ -44,6 +52,7 @@ def _physical(plan: Plan, on_spark: bool, shards: int | None, files: Collection[
     for pipeline in plan.outputs:
         yield from shown.pipeline(pipeline)
     yield "  result: " + ", ".join(f"{c} {type_name(t)}" for c, t in plan.schema.items())
+    yield f"  {shown.costs.says}"
 
 
 @dataclass
@@ -54,6 +63,7 @@ class _Shown:
     on_spark: bool
     shards: int | None
     files: Collection[str]
+    costs: Estimates
     read: set[Read] = field(default_factory=set)
 
     def pipeline(self, pipeline: Pipeline) -> Iterator[str]:
@@ -82,6 +92,7 @@ class _Shown:
         yield from (f"    {step.name}: {step.says}" for step in stage.steps)
         if stage.choice is not None:
             yield from (f"    {line}" for line in stage.choice.lines())
+        yield f"    cost: {self.costs.of(f'stage{stage.number}').says}"
 
     def _entrances(self, stage: Stage) -> Iterator[str]:
         """How rows come into a stage."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from windrow.api.stream import Stream
-from windrow.logical.nodes import AsOf, Join, Node, Project, Scan, Sequence, Union, WindowAggregate
+from windrow.logical.nodes import AsOf, Join, MultiJoin, Node, Project, Scan, Sequence, Union, WindowAggregate
 from windrow.spec.names import VERSION
 from windrow.testing.mismatch import Mismatch
 from windrow.windows import Sliding
@@ -93,12 +93,14 @@ def accounted_join(
         )
 
 
-def countable_join(query: Stream) -> Join | AsOf | Sequence | None:
+def countable_join(query: Stream) -> Join | MultiJoin | AsOf | Sequence | None:
     """The join, as-of join or sequence of a query if all rows of its sources come to it, and to no other one."""
     node = query.node
     while isinstance(node, Project):
         node = node.input
-    if not isinstance(node, (Join, AsOf, Sequence)):
+    if not isinstance(node, (Join, MultiJoin, AsOf, Sequence)):
+        return None
+    if isinstance(node, MultiJoin) and node.using != "multi":  # a pipeline of joins counts rows in each of them
         return None
     sides = [_sources(each) for each in node.inputs]
     names = [scan.name for side in sides for scan in side]

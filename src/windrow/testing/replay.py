@@ -15,6 +15,7 @@ from windrow.logical.node import Time
 from windrow.logical.nodes import (
     Filter,
     Join,
+    MultiJoin,
     Node,
     Project,
     Scan,
@@ -82,7 +83,7 @@ def _scanned_once(query: Stream) -> bool:
 
 def _bad_pairs(bad: Mapping[str, int], join: Node) -> int:
     """How many pairs its condition fails for."""
-    if not isinstance(join, Join) or join.test is None:
+    if not isinstance(join, (Join, MultiJoin)) or join.test is None:
         return 0
     return sum(n for reason, n in bad.items() if reason.startswith(f"{join.test.name} failed: "))
 

@@ -51,12 +51,13 @@ class OpibJoin:
             raise PlanError(reason)
         self.join = join
         self.held = {side: Runs() for side in HELD[join.on]}
+        self.holding = True  # else rows and promises pass, and the results are in any order
         self.promised = [Punctuation(START), Punctuation(START)]
         self._saved = list(self.promised)
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         side = SIDES[port]
-        if side not in self.held:
+        if side not in self.held or not self.holding:
             return self.join.on_batch(port, batch)
         rows, late = self.join.on_time(side, batch, self.promised[port].value)
         self.held[side].push(rows)
@@ -66,8 +67,21 @@ class OpibJoin:
         if promise.group is not None or promise.value <= self.promised[port].value:
             return []
         self.promised[port] = promise
+        if not self.holding:
+            return self.join.on_punctuation(port, promise)
         found: list[Item] = [] if SIDES[port] in self.held else self.join.on_punctuation(port, promise)
         return [*found, *self._due(), *self._promises()]
+
+    def let_go(self) -> list[Item]:
+        """Hold nothing from now on: what was held is joined, and the join is promised all that was promised here."""
+        self.holding = False
+        found: list[Item] = []
+        for side, runs in self.held.items():
+            rows = runs.take(END)
+            found += [] if rows is None else self.join.on_batch(side, rows)
+        for side in self.held:
+            found += self.join.on_punctuation(side, self.promised[side])
+        return found
 
     def _due(self) -> list[Item]:
         """The pairs of rows that need not wait any longer. They may come out of the join in any order."""
@@ -116,7 +130,7 @@ class OpibJoin:
         needs = [need for runs in self.held.values() if (t := runs.first()) is not None for need in self._needs(t, t)]
         for wait in self.join.waits_for():
             rows += wait.count
-            passed = SIDES[wait.port] not in self.held
+            passed = SIDES[wait.port] not in self.held or not self.holding
             needs += [(wait.port, wait.promise)] if passed else self._needs(wait.promise, wait.promise - 1)
         for port, promise in sorted(needs, reverse=True):  # so that the smallest is the last
             if (since := self.promised[port].value) < promise:
@@ -154,7 +168,7 @@ class OpibJoin:
         for side, runs in self.held.items():
             runs.restore(part_of(state, str(side)))
         for runs in self.held.values():  # a stored run can still have rows that had left by then
-            runs.take(self._limit())
+            runs.take(self._limit() if self.holding else END)
 
     def state_bytes(self) -> int:
         return self.join.state_bytes() + sum(runs.state_bytes() for runs in self.held.values())

@@ -9,11 +9,15 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from windrow.operators.joins.choosing import RUNS, Choosing
 from windrow.operators.joins.condition import Condition
+from windrow.operators.joins.costs import Keeping
 from windrow.operators.joins.finished import Finished, Named
 from windrow.operators.joins.promises import joint
+from windrow.operators.kernels.probe import Hashes
 from windrow.operators.operator import Item, Wait, joined_and_freed
-from windrow.operators.state.join_side import JoinSide, hashed
+from windrow.operators.state.indexed_side import IndexedSide, with_hashes
+from windrow.operators.state.join_side import HASH, JoinSide, hashed
 from windrow.operators.state.late import on_time_of_side
 from windrow.progress import END, START, Punctuation, ended
 from windrow.spec.batches import Batch, Changes, State
@@ -25,6 +29,7 @@ from windrow.windows.tuples import Bools, Ints
 
 On = Literal["left", "right", "later", "earlier", "first"]  # which time of a pair is its progress value
 NAMES = ("left", "right")
+KEEPING = "keeping"
 PIECE = 1 << 16  # rows without a partner that come out together: what follows works on pieces of bounded size
 Types = Mapping[str, pl.DataType]
 
@@ -76,8 +81,9 @@ class WindowJoin:
     left row of a semi join when its first partner comes. A NULL key equals nothing.
 
     ``types``: the columns of each side that results and conditions have. ``joint``: promises are about both times of a
-    result, too. ``named``: how promises of a side name single keys, if they do: a key of which more is promised than of
-    all lets rows of the other side go early.
+    result, too. ``keeping``: how the rows of each side are found; the same pairs come out. ``choosing`` changes that
+    when another way would be cheaper. ``named``: how promises of a side name single keys, if they do: a key of which
+    more is promised than of all lets rows of the other side go early.
 
     >>> types = {"k": pl.Int64(), "a": pl.String()}, {"b": pl.String()}
     >>> join = WindowJoin(["@k"], pairing.Within(0, 5), types)
@@ -100,6 +106,8 @@ class WindowJoin:
         late: tuple[str, str] = ("drop", "drop"),
         named: tuple[Named | None, Named | None] = (None, None),
         joint: bool = False,
+        keeping: tuple[Keeping, Keeping] = (RUNS, RUNS),
+        choosing: Choosing | None = None,
     ) -> None:
         self.keys = list(keys)
         self.window = window
@@ -109,9 +117,11 @@ class WindowJoin:
         self.condition = None if where is None and test is None else Condition(where, test)
         self.late = late
         self.sides = (
-            Kept(JoinSide(keys), dict(types[0]), finished=Finished(named[0])),
-            Kept(JoinSide(keys), dict(types[1]), finished=Finished(named[1])),
+            Kept(_side_of(keys, keeping[0]), dict(types[0]), finished=Finished(named[0])),
+            Kept(_side_of(keys, keeping[1]), dict(types[1]), finished=Finished(named[1])),
         )
+        self.keeping: list[Keeping] = list(keeping)
+        self.choosing = choosing
         self.given = START
         self._saved = self._progress()
 
@@ -122,7 +132,7 @@ class WindowJoin:
         rows, late = self.on_time(side, batch, own.finished.promised(batch, own.promised))
         if not rows.height:
             return late
-        rows = hashed(rows, self.keys)
+        rows = hashed(rows, self.keys) if RUNS in self.keeping else with_hashes(rows, self.keys)
         times = rows[PROGRESS].to_numpy()
         least, greatest = self.window.partners(side, times)
         found, matched = _Found(), np.zeros(rows.height, np.bool_)
@@ -131,7 +141,20 @@ class WindowJoin:
             self._pair(found, side, rows, mine, number, places, matched)
         found.joined += int(matched.sum())
         self._keep(found, side, rows, matched, greatest >= np.asarray(other.finished.promised(rows, other.promised)))
+        if self.choosing is not None:
+            self._choose(side, rows[HASH].to_numpy())
         return [*found.items, *joined_and_freed(found.joined, found.freed), *late]
+
+    def _choose(self, side: pairing.Side, hashes: Hashes) -> None:
+        """Keep the rows of a side in another way if that has been cheaper for long enough."""
+        assert self.choosing is not None
+        for at, new in self.choosing.saw(side, hashes, self.keeping, [kept.rows.count for kept in self.sides]).items():
+            self._keep_as(at, new)
+
+    def _keep_as(self, side: int, keeping: Keeping) -> None:
+        new = _side_of(self.keys, keeping)
+        new.take_over(self.sides[side].rows)
+        self.sides[side].rows, self.keeping[side] = new, keeping
 
     def on_time(self, side: pairing.Side, batch: Batch, promised: int | pl.Series) -> tuple[Batch, list[Item]]:
         """The rows that keep a promise about their side. Late ones are counted at home; "side" shows them."""
@@ -195,10 +218,12 @@ class WindowJoin:
     def _built(self, left: tuple[Batch, Any], right: tuple[Batch, Any]) -> Batch:
         """Pairs as rows; each side is rows, and the places of those that are meant."""
         columns: list[pl.Series] = []
+        times: list[Ints] = []
         for kept, (rows, places) in zip(self.sides, (left, right), strict=True):
-            at = pl.Series(places)
-            columns += [rows[name].gather(at) for name in kept.types]
-        times = [rows[PROGRESS].gather(pl.Series(places)).to_numpy() for rows, places in (left, right)]
+            found = rows[pl.Series(places), [*kept.types, PROGRESS]]  # much faster than a gather for each column
+            *own, time = found.get_columns()
+            columns += own
+            times.append(time.to_numpy())
         return pl.DataFrame([*columns, pl.Series(PROGRESS, self._time(*times))])
 
     def _time(self, left: Ints, right: Ints) -> Ints:
@@ -327,7 +352,11 @@ class WindowJoin:
     def snapshot(self) -> State:
         rows = {f"{name}/{k}": v for name, kept in self._named() for k, v in kept.rows.snapshot().items()}
         keys = {f"finished/{name}": f for name, kept in self._named() if (f := kept.finished.snapshot()) is not None}
-        return {"promises": self._frame(), **rows, **keys}
+        return {"promises": self._frame(), **self._chosen(), **rows, **keys}
+
+    def _chosen(self) -> State:
+        """How rows are kept, if that can change."""
+        return {} if self.choosing is None else {KEEPING: self.choosing.snapshot(self.keeping)}
 
     def changes(self) -> Changes:
         found: Changes = {f"{name}/{k}": v for name, kept in self._named() for k, v in kept.rows.changes().items()}
@@ -336,6 +365,8 @@ class WindowJoin:
         }
         if (now := self._progress()) != self._saved:
             found["promises"], self._saved = self._frame(), now
+        if self.choosing is not None and self.choosing.changed():
+            found |= self._chosen()
         return found
 
     def restore(self, state: State) -> None:
@@ -345,6 +376,9 @@ class WindowJoin:
             kept.promised, kept.reached = rows.get(name, (START, None))
             kept.finished.restore(state.get(f"finished/{name}"))
         self.given = rows.get("pairs", (START, None))[0]
+        if self.choosing is not None:
+            for side, keeping in enumerate(self.choosing.restore(state.get(KEEPING), self.keeping)):
+                self._keep_as(side, keeping)
         for side in (0, 1):
             prefix, kept = f"{NAMES[side]}/", self.sides[side]
             own = {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
@@ -353,6 +387,11 @@ class WindowJoin:
 
     def state_bytes(self) -> int:
         return sum(kept.rows.state_bytes() for kept in self.sides)
+
+
+def _side_of(keys: Sequence[str], keeping: Keeping) -> JoinSide:
+    """An empty side that keeps its rows so."""
+    return JoinSide(keys) if keeping == "runs" else IndexedSide(keys, keeping)
 
 
 def _side(port: int) -> pairing.Side:

@@ -1,8 +1,8 @@
 """The windows of a join as a list that is scanned, or as a hash table: what Kang et al. compare, one tuple at a time.
 
 A window is arrays of hashes and times in the order of arrival. A hash table over it has a chain of places per bucket:
-``heads`` and ``tails`` per bucket, and ``next`` per place; -1 is none. A new place goes to the end of its chain, so that
-a bucket is in the order of arrival and what expires is at its front.
+``heads`` and ``tails`` per bucket, and ``following`` per place; -1 is none. A new place goes to the end of its chain,
+so that a bucket is in the order of arrival and what expires is at its front.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def beginning() -> Ints:
 def scanned(
     hashes: Hashes,
     times: Ints,
-    gone: Bools,
     first: int,
+    last: int,
     wanted: Hashes,
     least: Ints,
     greatest: Ints,
@@ -41,26 +41,25 @@ def scanned(
     rows: Places,
     places: Places,
 ) -> Any:
-    """Nested loops: each row of a batch against the places of a window from ``first`` on.
+    """Nested loops: each row of a batch against the places of a window from ``first`` to before ``last``.
 
     Pairs are written to ``rows`` and ``places`` until these are full, or all is done; their number is returned, and
     ``at`` is where the next call goes on: past the last row if nothing is left.
     """
     found, row, place, touched = 0, at[ROW], at[PLACE], at[TOUCHED]
-    size = len(hashes)
     while row < len(wanted):
         hash_, low, high = wanted[row], least[row], greatest[row]
         if place == BEGIN:
             place = first
         start = place
-        while place < size and found < len(rows):
-            if hashes[place] == hash_ and low <= times[place] <= high and not gone[place]:
+        while place < last and found < len(rows):
+            if hashes[place] == hash_ and low <= times[place] <= high:
                 rows[found] = row
                 places[found] = place
                 found += 1
             place += 1
         touched += place - start
-        if place < size:
+        if place < last:
             break
         row += 1
         place = BEGIN
@@ -72,7 +71,6 @@ def scanned(
 def chased(
     hashes: Hashes,
     times: Ints,
-    gone: Bools,
     heads: Links,
     following: Links,
     wanted: Hashes,
@@ -91,7 +89,7 @@ def chased(
             place = heads[hash_ & mask]
         while place != NONE and found < len(rows):
             touched += 1
-            if hashes[place] == hash_ and low <= times[place] <= high and not gone[place]:
+            if hashes[place] == hash_ and low <= times[place] <= high:
                 rows[found] = row
                 places[found] = place
                 found += 1

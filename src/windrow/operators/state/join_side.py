@@ -83,6 +83,7 @@ class JoinSide:
         self.keys = list(keys)
         self.runs: dict[int, Run] = {}  # by number, the oldest first
         self.limit = START
+        self.count = 0  # as ``height``, kept up to date
         self._next = 0
         self._dirty: set[int] = set()  # runs whose rows must be written
         self._marked: set[int] = set()  # runs whose marks must be written
@@ -104,6 +105,7 @@ class JoinSide:
         if not rows.height:
             return
         new = Run.of(rows, matched)
+        self.count += rows.height
         while self.runs and self.runs[max(self.runs)].frame.height < 2 * new.frame.height:
             new = self._merged(self.runs.pop(max(self.runs)), new)
         self._add(self._next, new)
@@ -140,8 +142,11 @@ class JoinSide:
     def _same(self, rows: Batch, mine: Places, run: Run, places: Places) -> Bools:
         """Which pairs have equal keys, and a row that has not left: hashes alone prove nothing."""
         found = ~run.gone[places] if run.gone.any() else np.ones(len(places), np.bool_)
+        if not self.keys:
+            return found
+        pairs = rows[pl.Series(mine), self.keys], run.frame[pl.Series(places), self.keys]
         for key in self.keys:
-            equal = rows[key].gather(pl.Series(mine)) == run.frame[key].gather(pl.Series(places))
+            equal = pairs[0][key] == pairs[1][key]
             found &= (equal.fill_null(False) if equal.null_count() else equal).to_numpy()
         return found
 
@@ -158,6 +163,7 @@ class JoinSide:
     def leave(self, number: int, places: Places) -> None:
         """Rows of a run leave before their time."""
         self.runs[number].gone[places] = True
+        self.count -= len(places)
         self._marked.add(number)
 
     def of_key(self, row: Batch, below: int) -> Iterator[tuple[int, Places]]:
@@ -175,7 +181,9 @@ class JoinSide:
         alone = []
         for run in self.runs.values():
             if run.first < limit:
-                leaving = (run.times < limit) & (run.times >= self.limit) & ~run.matched & ~run.gone
+                leaving = (run.times < limit) & (run.times >= self.limit) & ~run.gone
+                self.count -= int(leaving.sum())
+                leaving &= ~run.matched
                 if leaving.any():
                     alone.append(run.frame.filter(pl.Series(leaving)))
         self.limit = limit
@@ -209,12 +217,16 @@ class JoinSide:
                 found[f"{number}.{MARKS}"] = _marks(run)
         return found
 
-    def changes(self) -> Changes:
+    def _settle(self) -> None:
+        """Before runs are written: one that is written anyway is written without what has left."""
         self.shrink()
         for number in self._dirty & set(self.runs):
             run = self.runs[number]
-            if not run.here(self.limit).all():  # it is written anyway
+            if not run.here(self.limit).all():
                 self.runs[number] = self._compacted(run)
+
+    def changes(self) -> Changes:
+        self._settle()
         found: Changes = {}
         for number in sorted((self._dirty | self._marked) & set(self.runs)):
             run = self.runs[number]
@@ -239,10 +251,25 @@ class JoinSide:
             self.runs[int(name)] = Run(frame, *flags)
         self._next = max(self.runs, default=-1) + 1
         self.limit = limit
+        self.count = self.height
         self.shrink()
         self._stored = set(state)
         self._dirty.clear()
         self._marked.clear()
+
+    def take_over(self, other: JoinSide) -> None:
+        """Hold what another side holds, which may keep its rows in another way."""
+        self.limit, self._next, self._stored = other.limit, other._next, set(other._stored)
+        left = [run for run in other.runs.values() if run.here(self.limit).any()]
+        if not left:
+            return
+        frame = pl.concat([run.frame.filter(pl.Series(run.here(self.limit))) for run in left])
+        matched = np.concatenate([run.matched[run.here(self.limit)] for run in left])
+        order = self._order(frame)
+        self.push(frame[order], matched[order])
+
+    def _order(self, rows: Batch) -> Ints:
+        return sorted_by(rows[HASH].to_numpy(), rows[PROGRESS].to_numpy())
 
     def state_bytes(self) -> int:
         return sum(run.state_bytes() for run in self.runs.values())

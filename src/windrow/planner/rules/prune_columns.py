@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from windrow.logical.node import Node
-from windrow.logical.nodes import AsOf, Join, Lookup, Sequence, columns_asked
+from windrow.logical.nodes import AsOf, Join, Lookup, MultiJoin, Sequence, columns_asked
 from windrow.planner.rules.transform import transform
 
 
@@ -17,12 +17,12 @@ def prune_columns(node: Node) -> Node:
         if isinstance(now, Sequence):
             measures = tuple(m for m in now.measures if m.name in asked[id(before)])
             return now if measures == now.measures or not measures else replace(now, measures=measures)
-        if not isinstance(now, (AsOf, Join, Lookup)):
+        if not isinstance(now, (AsOf, Join, Lookup, MultiJoin)):
             return now
         used = asked[id(before)] | now.tested
         if isinstance(now, Lookup):  # what its rows progress by stays
             used |= {*now.times, *now.arrival, *now.promised_by}
         kept = tuple(column for column in now.columns if column[0] in used)
-        return now if kept == now.columns else replace(now, columns=kept)
+        return now if kept == now.columns else replace(now, columns=kept)  # type: ignore[arg-type]
 
     return transform(node, pruned)

@@ -16,6 +16,7 @@ from windrow.logical.nodes import (
     AsOf,
     Filter,
     Join,
+    MultiJoin,
     Node,
     PairAggregate,
     Project,
@@ -33,6 +34,7 @@ from windrow.testing.oracle.expressions.evaluate import evaluate
 from windrow.testing.oracle.given import Given
 from windrow.testing.oracle.values import column, values_of
 from windrow.windows import RowSliding, Session, Sliding
+from windrow.windows.multiway import Moment
 
 
 def end_of(node: Node, given: Given, of: str | None = None) -> int | None:
@@ -50,6 +52,9 @@ def end_of(node: Node, given: Given, of: str | None = None) -> int | None:
             return _furthest(end_of(each, given, _of_member(each, of)) for each in node.inputs)
         case Join():
             return _end_of_pairs(node, given, of)
+        case MultiJoin():
+            moment = Moment.read(of or _first(node) or "") or node.latest
+            return moment.ends([end_of(each, given.over(by_rows=False), _first(each)) for each in node.members])
         case AsOf():  # results have the times of the left rows
             return end_of(node.left, given.over(by_rows=False), _first(node.left))
         case Sequence():  # and those of a sequence the times of the rows of its last step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -28,3 +29,14 @@ def called(function: Function, schema: Schema, row: Row) -> Any:
 def failure(function: Function, error: Exception) -> str:
     """Why a row or a pair is bad for which a function raised."""
     return f"{function.name} failed: {type(error).__name__}: {error}"
+
+
+def passes(test: Function | None, schema: Schema, row: Row, bad: Counter[str]) -> bool:
+    """Whether a user's condition is true of joined rows; those for which it fails are bad, and are no partners."""
+    if test is None:
+        return True
+    try:
+        return called(test, schema, row) is True
+    except Exception as error:  # whatever the user's function raises, the row is bad
+        bad[failure(test, error)] += 1
+        return False

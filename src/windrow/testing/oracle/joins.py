@@ -9,7 +9,7 @@ from typing import Any
 from windrow.logical.nodes import UNMATCHED, Join, Lookup
 from windrow.testing.oracle.expressions.cells import alike
 from windrow.testing.oracle.expressions.evaluate import evaluate
-from windrow.testing.oracle.functions import called, failure
+from windrow.testing.oracle.functions import passes
 from windrow.testing.oracle.given import Given
 from windrow.testing.oracle.values import Row, Schema, order, rows_of_frame
 from windrow.windows import Tuple
@@ -71,23 +71,12 @@ class _Pairs:
 
     def of(self, left: Row, right: Row) -> Row | None:
         """The pair of two rows, if they are partners."""
-        if not self.near(left, right) or not all(_equal(a.of(left), b.of(right)) for a, b in self.keys):
+        if not self.near(left, right) or not all(equal(a.of(left), b.of(right)) for a, b in self.keys):
             return None
         found = {name: (left, right)[side][column] for name, side, column in self.node.columns}
         if self.where is not None and not self.where.of(found):
             return None
-        return found if self._passes(found) else None
-
-    def _passes(self, pair: Row) -> bool:
-        """Whether a user's condition is true; a pair for which it fails is bad, and its rows are no partners."""
-        test = self.node.test
-        if test is None:
-            return True
-        try:
-            return called(test, self.node.pairs, pair) is True
-        except Exception as error:  # whatever the user's function raises, the pair is bad
-            self.bad[failure(test, error)] += 1
-            return False
+        return found if passes(self.node.test, self.node.pairs, found, self.bad) else None
 
     def alone(self, side: int, row: Row) -> Row:
         """A row beside nothing."""
@@ -95,6 +84,6 @@ class _Pairs:
         return {name: row[column] if of == side else None for name, of, column in columns}
 
 
-def _equal(a: Any, b: Any) -> bool:
+def equal(a: Any, b: Any) -> bool:
     """NULL is equal to nothing, NaN to itself, 0.0 to -0.0."""
     return a is not None and b is not None and order(a) == order(b)

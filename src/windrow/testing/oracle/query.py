@@ -18,6 +18,7 @@ from windrow.logical.nodes import (
     Filter,
     Join,
     Lookup,
+    MultiJoin,
     Node,
     Ordered,
     PairAggregate,
@@ -40,6 +41,7 @@ from windrow.testing.oracle.expressions.evaluate import evaluate
 from windrow.testing.oracle.functions import called, failure
 from windrow.testing.oracle.given import Given
 from windrow.testing.oracle.joins import joined_rows, looked_up_rows
+from windrow.testing.oracle.multi_joins import multi_joined_rows
 from windrow.testing.oracle.sequences import sequence_rows
 from windrow.testing.oracle.values import Row, frame_of, key, order
 from windrow.testing.oracle.windows import needed, pair_rows, window_rows
@@ -132,6 +134,8 @@ def _rows_of(node: Node, given: Given) -> Iterable[Row]:
             return _together(node, given)
         case Join():
             return joined_rows(node, given)
+        case MultiJoin():
+            return multi_joined_rows(node, given)
         case AsOf():
             return as_of_rows(node, given)
         case Sequence():

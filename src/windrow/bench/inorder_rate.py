@@ -1,0 +1,112 @@
+"""inorder-rate: response times of joins in order by the rate of the slow stream (Hammad et al., Figures 9 and 10).
+
+The fast stream has ten rows a second and a comparison takes 0.5 ms; all else is as in inorder-concurrency. The Adaptive
+operator runs at each rate, the other two at the highest one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from windrow.bench.experiment import Experiment, Outcome
+from windrow.bench.inorder_concurrency import FAST, NAMES, SWITCH, held, name_of
+from windrow.bench.response import (
+    ALPHA,
+    MICROS,
+    MODES,
+    WINDOW,
+    Played,
+    Row,
+    Server,
+    arrivals,
+    meant,
+    played,
+    response_ms,
+    share_filtered,
+    sound,
+)
+from windrow.planner.choose.costs.in_order import Streams, filters, improvement, improvement_of
+
+COST = SWITCH  # microseconds
+RATES = (0.01, 0.03, 0.1, 0.3, 1.0)
+SOME = (0.01, 0.1, 1.0)
+Say = Callable[[str, float], None]
+
+
+def run(quick: bool, say: Say) -> Outcome:
+    """Both figures: 20 minutes of the streams as in the paper; ``--quick`` has three, and fewer points."""
+    rates, end = (SOME, 180 * MICROS) if quick else (RATES, 1200 * MICROS)
+    figures: dict[str, float] = {}
+    right = True
+    for i, rate in enumerate(rates):
+        rows = arrivals(rate, FAST, end)
+        expected = meant(rows, end)
+        really = MODES if rate == rates[-1] else MODES[2:]
+        found: dict[str, Played] = {}
+        for j, mode in enumerate(really):
+            say(f"{rate:g} rows a second, {mode}", (i + j / len(really)) / len(rates))
+            found[name_of(mode)] = played(mode, rows, COST)
+        right = right and all(sound(each, rows, expected, end) for each in found.values())
+        for name, each in found.items():
+            figures |= held(f"{name}_{rate:g}", each)
+        figures |= point(rows, rate, end, found["adaptive"])
+    return Outcome(figures, claims(figures, rates, right), lambda figure: plot(figure, figures, rates))
+
+
+def streams_of(rate: float) -> Streams:
+    """In seconds."""
+    return Streams(rate, FAST, WINDOW / MICROS, COST / MICROS)
+
+
+def point(rows: Sequence[Row], rate: float, end: int, adaptive: Played) -> dict[str, float]:
+    """Mean response times at one rate, over the rows of both streams."""
+    found = {name_of(mode): Server(mode, COST).play(rows) for mode in MODES[:2]} | {"adaptive": adaptive}
+    ms = {name: response_ms(rows, each, end) for name, each in found.items()}
+    return {
+        **{f"ms_{name}_{rate:g}": value for name, value in ms.items()},
+        f"improvement_{rate:g}": round(improvement_of(ms["sync"], ms["filter"]), 4),
+        f"eq7_{rate:g}": round(improvement(streams_of(rate)), 4),
+        f"filtered_{rate:g}": share_filtered(rows, adaptive, end),
+    }
+
+
+def claims(figures: Mapping[str, float], rates: Sequence[float], right: bool) -> dict[str, bool]:
+    """What the paper sees in its figures, of ours."""
+    gains = [figures[f"improvement_{rate:g}"] for rate in rates]
+    clearly_below = [rate for rate in rates if not filters(streams_of(1.5 * rate), ALPHA)]
+    return {
+        "the improvement of Filter-Order over Sync-Filter grows with the slow rate": all(
+            a < b for a, b in pairwise(gains)
+        ),
+        "Sync-Filter is above Filter-Order at every rate": all(gain > 0 for gain in gains),
+        "the lower the slow rate, the longer the response, whatever the algorithm": all(
+            figures[f"ms_{name}_{a:g}"] > figures[f"ms_{name}_{b:g}"] for name in NAMES for a, b in pairwise(rates)
+        ),
+        "Adaptive runs Sync-Filter at low rates, and has switched at one row a second": (
+            all(figures[f"filtered_{rate:g}"] <= 0.05 for rate in clearly_below) and figures["filtered_1"] > 0
+        ),
+        "all give the pairs that are meant, in order, each when its later row is complete": right,
+    }
+
+
+def plot(figure: Any, figures: Mapping[str, float], rates: Sequence[float]) -> None:
+    """Figures 9 and 10."""
+    times, shares = figure.subplots(1, 2)
+    base = [figures[f"ms_sync_{rate:g}"] for rate in rates]
+    for name, title in NAMES.items():
+        line = [figures[f"ms_{name}_{rate:g}"] for rate in rates]
+        times.plot(rates, [ms / 1000 for ms in line], marker="o", label=title)
+        shares.plot(rates, [a / b for a, b in zip(line, base, strict=True)], marker="o", label=title)
+    shares.plot(rates, [1 - figures[f"eq7_{rate:g}"] for rate in rates], "k:", label="Filter-Order, Eq. 7")
+    times.set(xscale="log", yscale="log", xlabel="slow rows per second", ylabel="mean response in s")
+    shares.set(xscale="log", xlabel="slow rows per second", title="relative to Sync-Filter", ylim=(0, None))
+    figure.suptitle("virtual time, service times given", fontsize=8)
+    for axes in (times, shares):
+        axes.legend(fontsize=6)
+
+
+INORDER_RATE = Experiment(
+    "inorder-rate", "response times of joins in order, by the rate of the slow stream", run, "Hammad 9, 10"
+)

@@ -1,0 +1,130 @@
+"""InOrderJoin: pairs in order, by whichever of two ways is the better one at the present rates (Hammad et al.)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import polars as pl
+
+from windrow.errors import PlanError
+from windrow.operators.joins.opib_join import OpibJoin
+from windrow.operators.joins.rates import Rates
+from windrow.operators.joins.window_join import WindowJoin
+from windrow.operators.operator import Item, Side, Wait
+from windrow.operators.rows.sort import Sort
+from windrow.operators.state.parts import part_of, together
+from windrow.progress import Punctuation
+from windrow.spec.batches import Batch, Changes, State
+
+Mode = Literal["sync-filter", "filter-order", "adaptive"]
+INPUTS, BUFFER, MODE, RATES = "inputs", "buffer", "mode", "rates"
+BACK = 0.9  # of alpha: it goes back to Sync-Filter below that, so that noise in the rates does not flip it
+
+
+class InOrderJoin:
+    """Sync-Filter holds rows until no earlier one can come, and joins them in order. Filter-Order joins rows as they
+    come, and holds results until no earlier one can come: what the join takes for them is spent while they wait.
+
+    ``adaptive`` begins with Sync-Filter, which needs less memory, and runs Filter-Order while c |w| l1 l2 is at least
+    ``alpha``: the share of its time that the join is busy, of which Filter-Order hides alpha / (1 + alpha) (Hammad,
+    Eq. 7). ``cost`` is c, what it takes to compare two rows, in units of progress. Rates follow from the rows.
+    TS_trigger is what both inputs have promised; in a stream that is in order each row is such a promise. When it goes
+    back, results that are held leave before any other: all pass through the same buffer.
+
+    >>> from windrow.windows.pairing import Within
+    >>> join = WindowJoin(["k"], Within(-5, 5), ({"a": pl.String()}, {"b": pl.String()}))
+    >>> ordered = InOrderJoin(join, "filter-order")
+    >>> ordered.on_batch(0, pl.DataFrame({"k": [1, 1], "@t": [12, 10], "a": ["x", "y"]}))
+    []
+    >>> [counted] = ordered.on_batch(1, pl.DataFrame({"k": [1], "@t": [11], "b": ["z"]}))
+    >>> ordered.hold_rows()
+    2
+    >>> ordered.on_punctuation(0, Punctuation(20)), ordered.on_punctuation(1, Punctuation(11))[0].rows()
+    ([], [('y', 'z', 11)])
+    """
+
+    def __init__(self, join: WindowJoin, mode: Mode = "adaptive", alpha: float = 0.3, cost: float = 0.0) -> None:
+        if not 0 <= alpha < 1:
+            raise PlanError(f"alpha={alpha} must be at least 0 and less than 1: it is a share of the join's time")
+        self.inputs = OpibJoin(join)
+        self.buffer = Sort()
+        self.mode = mode
+        self.alpha, self.cost = alpha, cost
+        self.window = (join.window.width + 1) / 2  # |w|: of a band (-w, w) it is w
+        self.rates = Rates(2, int(self.window))
+        self.inputs.holding = mode != "filter-order"
+
+    @property
+    def filtering(self) -> bool:
+        """Whether it runs Filter-Order."""
+        return not self.inputs.holding
+
+    def hold_rows(self) -> int:
+        """Results in the hold buffer."""
+        return self.buffer.runs.height
+
+    def hold_bytes(self) -> int:
+        return self.buffer.state_bytes()
+
+    # -- rows and promises -------------------------------------------------------------------------------------
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        self.rates.saw(port, batch)
+        return self._in_order([*self._switched(), *self.inputs.on_batch(port, batch)])
+
+    def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
+        if promise.group is None:
+            self.rates.promised(port, promise.value)
+        return self._in_order([*self._switched(), *self.inputs.on_punctuation(port, promise)])
+
+    def on_flush(self) -> list[Item]:
+        return self._in_order(self.inputs.on_flush())
+
+    def busy(self) -> float:
+        """c |w| l1 l2, the share of the time that the join takes (Hammad, Eq. 1); 0 as long as rates are not known."""
+        left, right = self.rates.of(0), self.rates.of(1)
+        return 0.0 if left is None or right is None else self.cost * self.window * left * right
+
+    def _switched(self) -> list[Item]:
+        """Change to the better way; from Sync-Filter, rows that were held are joined now."""
+        if self.mode != "adaptive":
+            return []
+        if self.inputs.holding and self.busy() >= self.alpha and self.rates.of(0) is not None:
+            return self.inputs.let_go()
+        if not self.inputs.holding and self.busy() < BACK * self.alpha:
+            self.inputs.holding = True
+        return []
+
+    def _in_order(self, items: list[Item]) -> list[Item]:
+        """What the join gives, through the buffer; what is counted apart from the results has no order."""
+        found: list[Item] = []
+        for item in items:
+            if isinstance(item, Side):
+                found.append(item)
+            elif isinstance(item, Punctuation):
+                found += self.buffer.on_punctuation(0, item)
+            else:
+                found += self.buffer.on_batch(0, item)
+        return found
+
+    def waits_for(self) -> list[Wait]:
+        return self.inputs.waits_for()
+
+    # -- state -------------------------------------------------------------------------------------------------
+    def _own(self) -> State:
+        return {MODE: pl.DataFrame({"holding": [self.inputs.holding]}), RATES: self.rates.frame()}
+
+    def snapshot(self) -> State:
+        return {**self._own(), **together({INPUTS: self.inputs.snapshot(), BUFFER: self.buffer.snapshot()})}
+
+    def changes(self) -> Changes:
+        return {**self._own(), **together({INPUTS: self.inputs.changes(), BUFFER: self.buffer.changes()})}
+
+    def restore(self, state: State) -> None:
+        if MODE in state and self.mode == "adaptive":
+            self.inputs.holding = bool(state[MODE]["holding"][0])
+        self.rates.restore(state.get(RATES))
+        self.inputs.restore(part_of(state, INPUTS))
+        self.buffer.restore(part_of(state, BUFFER))
+
+    def state_bytes(self) -> int:
+        return self.inputs.state_bytes() + self.buffer.state_bytes()

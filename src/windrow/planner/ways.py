@@ -1,0 +1,142 @@
+"""One operator, or binary joins in which order: the choice for a multi-way join, by cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from windrow.errors import PlanError
+from windrow.logical.explain import text
+from windrow.logical.node import columns_in
+from windrow.logical.nodes import MultiJoin, Statistics
+from windrow.planner.choice import GOES_ON, LEAST, Given, sample_of
+from windrow.planner.choose import Choice, Option
+from windrow.planner.choose.costs.multiway import KEYS, ROWS, Streams, costs, uniform
+from windrow.planner.multi import MULTI, early, key_columns
+from windrow.planner.plan import Arm
+from windrow.spec.names import PROGRESS
+
+SHOWN = 4  # orders in ``explain``
+PIPELINE = "pipeline"
+
+
+@dataclass(frozen=True)
+class Way(Choice):
+    """How a multi-way join runs; an option is microseconds for a thousand rows of all inputs."""
+
+    says: str = ""
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The inputs of a pipeline in the order in which they are joined; none of one operator."""
+        return _order(self.name)
+
+    def lines(self) -> Iterator[str]:
+        yield f"join as {self.name}: {self.reason}"
+        yield f"  {self.says}"
+        best = [o for o in self.options if o.name == self.name or o.name == MULTI]
+        shown = {o.name: o for o in (*islice(self.options, SHOWN), *best)}
+        for option in sorted(shown.values(), key=lambda o: o.micros):
+            role = "chosen" if option.name == self.name else "possible"
+            yield f"  {option.name}: {option.micros:,.1f} us for 1,000 rows; {option.refused or role}"
+        if hidden := len(self.options) - len(shown):
+            yield f"  and {hidden} other orders, up to {max(o.micros for o in self.options):,.1f} us"
+
+
+def named(order: Sequence[int]) -> str:
+    """What a way is called.
+
+    >>> named(()), named((2, 0, 1))
+    ('multi', 'pipeline 2-0-1')
+    """
+    return f"{PIPELINE} {'-'.join(map(str, order))}" if order else MULTI
+
+
+def _order(name: str) -> tuple[int, ...]:
+    return () if name == MULTI else tuple(int(each) for each in name.removeprefix(f"{PIPELINE} ").split("-"))
+
+
+def way_of(node: MultiJoin, arms: Sequence[Arm], given: Given) -> Way:
+    """The cheapest way; a query that is restarted goes on as it began."""
+    streams = streams_of(node, arms, given)
+    rows = sum(streams.rates)
+    found = [(order, cost) for order, cost in costs(streams).items()]
+    refused = {order: _refused(node, order) for order, _ in found}
+    options = [Option(named(order), cost / rows * 1000, 0.0, refused[order]) for order, cost in found]
+    options.sort(key=lambda o: (bool(o.refused), o.micros))
+    kept = given.kept.get(text(node))
+    if kept is not None:
+        if sorted(_order(kept)) not in ([], list(range(len(node.members)))):
+            raise PlanError(f"the checkpoint has joined the streams as {kept!r}, which is no order of these")
+        return Way(kept, GOES_ON, tuple(options), says=streams.says)
+    reason = "the cheapest by the cost model"
+    if node.using is not None:
+        reason = "as asked for" if node.using == MULTI else "as asked for, in the cheapest order by the cost model"
+    return Way(options[0].name, reason, tuple(options), says=streams.says)
+
+
+def _refused(node: MultiJoin, order: Sequence[int]) -> str:
+    way = PIPELINE if order else MULTI
+    return "" if node.using in (None, way) else f"{node.using} is asked for"
+
+
+# -- statistics ----------------------------------------------------------------------------------------------------
+def streams_of(node: MultiJoin, arms: Sequence[Arm], given: Given) -> Streams:
+    """The inputs in numbers: measured if all have samples, declared if all are, or else assumed to be alike."""
+    of = {name: member for name, member, _ in node.columns}
+    tests = tuple(frozenset(of[name] for name in columns_in([each])) for each in early(node)[0])
+    lengths = node.ranges.lengths
+    samples = [sample_of(arm.inputs, given) for arm in arms]
+    if all(rows is not None and rows.height >= LEAST for rows in samples):
+        known = _measured(node, [rows for rows in samples if rows is not None])
+    else:
+        known = _declared(node) or _assumed(node)
+    return replace(known, lengths=lengths, tests=tests, exchanged=given.exchanged)
+
+
+def _measured(node: MultiJoin, samples: Sequence[pl.DataFrame]) -> Streams:
+    rates = []
+    for rows in samples:
+        times = rows[PROGRESS].to_numpy()
+        rates.append(rows.height / max(1, int(times.max()) - int(times.min())))
+    return Streams(tuple(rates), (), _shares(samples, key_columns(node)), "measured")
+
+
+def _shares(samples: Sequence[pl.DataFrame], keys: Sequence[str]) -> NDArray[np.float64]:
+    """Of each sample the share of its rows with each key."""
+    if not keys:
+        return np.ones((len(samples), 1))
+    counted = [
+        rows.group_by(keys).agg(pl.len().truediv(rows.height).alias(f"@{number}"))
+        for number, rows in enumerate(samples)
+    ]
+    found = counted[0]
+    for each in counted[1:]:
+        found = found.join(each, on=list(keys), how="full", coalesce=True)
+    return found.select(pl.exclude(*keys).fill_null(0.0)).to_numpy().T
+
+
+def _declared(node: MultiJoin) -> Streams | None:
+    """From what the user says of all sources."""
+    known: list[tuple[float, float]] = []
+    for member in node.members:
+        statistics = [scan.statistics for scan in member.scans]
+        if not statistics or any(each is None for each in statistics):
+            return None
+        said = [each for each in statistics if isinstance(each, Statistics)]
+        timed = isinstance(member.schema[member.progress or ""], pl.Datetime)
+        known.append((sum(s.rate for s in said) / (1_000_000 if timed else 1), max(s.groups for s in said)))
+    keys = [groups for _, groups in known] if node.keys else [1.0 for _ in known]
+    return Streams(tuple(max(rate, 1e-12) for rate, _ in known), (), uniform(keys), "declared")
+
+
+def _assumed(node: MultiJoin) -> Streams:
+    """Streams that are alike: the longest range holds a typical number of rows."""
+    count = len(node.members)
+    rate = ROWS / max(node.ranges.lengths)
+    return Streams((rate,) * count, (), uniform([KEYS if node.keys else 1.0] * count), "assumed")
