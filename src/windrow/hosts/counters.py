@@ -14,6 +14,9 @@ class Counter(Enum):
     ROWS_REVISED = "late rows that changed a released result"
     ROWS_JOINED = "rows of a join that found a partner"
     ROWS_FREED = "rows of a join that left without a partner"
+    ROWS_SHED = "rows of a join that its limits left out"
+    PAIRS_NEAR = "pairs of rows near enough to be joined, estimated, of joins with limits"
+    PAIRS_MISSED = "of these pairs, estimated, those with a row that its limits left out"
     ROWS_COPIED = "copies of rows of a join that lie near a border of time slices"
     ROWS_OUT = "rows of the result"
     STATE_BYTES = "bytes of state after the last micro-batch"
@@ -41,6 +44,9 @@ OF_SIDES = {
     "revised": Counter.ROWS_REVISED,
     "joined": Counter.ROWS_JOINED,
     "freed": Counter.ROWS_FREED,
+    "shed": Counter.ROWS_SHED,
+    "near": Counter.PAIRS_NEAR,
+    "missed": Counter.PAIRS_MISSED,
     "ignored": Counter.PROMISES_IGNORED,
     "unmatched": Counter.PROMISES_UNMATCHED,
 }
