@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 
 
@@ -57,3 +58,13 @@ ON_SPARK = {
     Counter.PROMISES_SENT,
 }  # one process has no exchange
 NAMES = tuple(counter.label for counter in Counter)
+
+
+def recall(counts: Mapping[str, int]) -> float:
+    """The share of the pairs that joins with limits have found, estimated from what they counted; 1 without limits.
+
+    >>> recall({"pairs_near": 200, "pairs_missed": 50})
+    0.75
+    """
+    near = counts["pairs_near"]
+    return 1 - counts["pairs_missed"] / near if near else 1.0

@@ -74,7 +74,7 @@ def check_limits(node: Join) -> None:
     checked_limits(limits.max_rate, limits.max_state, limits.policy)
     if node.how not in ("inner", "semi"):
         raise PlanError(
-            f"a {node.how} join with limits would be wrong: a row whose partner was shed would come out as one that "
+            f"{node.how} joins with limits would be wrong: a row whose partner was shed would come out as one that "
             "has none. max_rate and max_state are for inner joins, max_rate for semi joins, too"
         )
     if node.how == "semi" and limits.max_state is not None:

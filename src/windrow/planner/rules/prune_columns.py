@@ -20,7 +20,7 @@ def prune_columns(node: Node) -> Node:
         if not isinstance(now, (AsOf, Join, Lookup, MultiJoin)):
             return now
         if isinstance(now, Join) and now.limits is not None:
-            return now  # which rows are shed depends on all of their columns
+            return now
         used = asked[id(before)] | now.tested
         if isinstance(now, Lookup):  # what its rows progress by stays
             used |= {*now.times, *now.arrival, *now.promised_by}
