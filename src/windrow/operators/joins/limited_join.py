@@ -11,11 +11,11 @@ from windrow.operators.joins.shedding import Share, Shedder
 from windrow.operators.joins.shortened import Shortened
 from windrow.operators.joins.window_join import WindowJoin
 from windrow.operators.kernels.key_hash import hashes
+from windrow.operators.kernels.newest import kept as newest
 from windrow.operators.operator import Item, Side, Wait
 from windrow.operators.state.parts import part_of, together
 from windrow.operators.state.runs import Runs
 from windrow.progress import END, START, Punctuation
-from windrow.spec.allocation import split
 from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.joining import SEED, Limits, stretch_length
 from windrow.spec.names import PROGRESS
@@ -24,7 +24,7 @@ from windrow.windows.tuples import Bools, Ints
 
 JOIN, PROMISES, STRETCHES = "join", "promises", "stretches"
 SIDES: tuple[PairSide, PairSide] = (0, 1)
-Two = tuple[int, int]
+Held = tuple[float | None, float | None]
 
 
 class LimitedJoin:
@@ -32,9 +32,10 @@ class LimitedJoin:
     stretch are known, and so what is shed does not depend on the order of arrival, on batches, or on restarts.
 
     ``limits.max_rate``: of the rows of a stretch as many as the limit allows are joined, those with the smallest hashes
-    of ``seed`` and row. ``limits.max_state``: after each stretch the windows of both sides hold no more rows than that,
-    the newest ones. A row that comes still meets all of its own stretch. ``rows_of``: of each side the columns that
-    make a row. ``unit``: the smallest units of progress in the one that the rate is about.
+    of ``seed`` and row. ``limits.max_state``: the windows of both sides together hold no more rows than that, the
+    newest ones. Rows come in the order of time; one meets what is held when it comes, and the rows of its own time.
+    ``rows_of``: of each side the columns that make a row. ``unit``: the smallest units of progress in the one that the
+    rate is about.
 
     >>> from windrow.windows.pairing import Within
     >>> join = WindowJoin(["k"], Within(-9, 9), ({"a": pl.Int64()}, {"b": pl.Int64()}))
@@ -103,11 +104,11 @@ class LimitedJoin:
         held = self._shorten(numbers, shares, kept)
         shed = sum(rows.height for rows in due if rows is not None) - sum(r.height for r in kept if r is not None)
         near = sum(share.whole for share in shares)
-        missed = near - sum(min(s.kept(h), s.whole) for s, h in zip(shares, held, strict=True))
-        found = [x for side in SIDES if (rows := kept[side]) is not None for x in self.join.on_batch(side, rows)]
+        missed = near - sum(share.kept(rows) for share, rows in zip(shares, held, strict=True))
+        items = [x for side in SIDES if (rows := kept[side]) is not None for x in self.join.on_batch(side, rows)]
         self.window.rest()
         reports = [("shed", shed), ("near", near), ("missed", missed)]
-        return [*found, *(Side(kind, count) for kind, count in reports if count)]  # type: ignore[arg-type]
+        return [*items, *(Side(kind, count) for kind, count in reports if count)]  # type: ignore[arg-type]
 
     def _picked(self, side: int, rows: Batch, places: Ints, most: Ints) -> Bools:
         """Of the rows of each stretch as many as it may have, those with the smallest hashes."""
@@ -120,44 +121,30 @@ class LimitedJoin:
         return picked
 
     # -- memory ------------------------------------------------------------------------------------------------
-    def _shorten(self, numbers: Ints, shares: Sequence[Share], kept: Sequence[Batch | None]) -> list[Two]:
-        """Let the oldest rows go wherever there are too many; how many rows there were before each stretch."""
-        if self.limits.max_state is None:
-            return [share.held for share in shares]
-        times = [self._times(side, kept[side]) for side in SIDES]
-        oldest, before, held = self.window.oldest, list[Two](), list[Two]()
-        for number, share in zip(numbers.tolist(), shares, strict=True):
-            start, end = number * self.length, (number + 1) * self.length
-            oldest = self._since(oldest, start)
-            before.append(oldest)
-            held.append(self._met(share, oldest, start, _between(times, oldest, start)))
-            oldest = self._since(oldest, end)
-            have = _between(times, oldest, end)
-            most = split(self.limits.max_state, share.memory, have)
-            oldest = self._newest(times, oldest, end, have, (int(most[0]), int(most[1])))
-        starts = numbers * self.length
-        self.window.move(starts, np.array(before, np.int64), oldest, int(starts[-1]) + self.length)
-        return held
+    def _shorten(self, numbers: Ints, shares: Sequence[Share], kept: Sequence[Batch | None]) -> list[Held]:
+        """Let the oldest rows go wherever there are too many; how many rows each stretch then meets, on average."""
+        came = [rows[PROGRESS].to_numpy() for rows in kept if rows is not None and rows.height]
+        if self.limits.max_state is None or not came:
+            return [(None, None) for _ in shares]
+        times = self._times(0, kept[0]), self._times(1, kept[1])
+        moments = np.unique(np.concatenate(came))
+        places = np.searchsorted(numbers, moments // self.length)
+        memory = np.array([share.memory for share in shares])[places]
+        first = np.stack([self.window.window.first_kept(side, moments) for side in SIDES], axis=1)
+        oldest, held, gone = newest(times, moments, first, memory, self.limits.max_state, self.window.oldest)
+        self.window.move(moments, oldest, gone, int(moments[-1]) + 1)
+        return self._met(places, len(shares), oldest > first, held)
 
-    def _met(self, share: Share, oldest: Two, start: int, there: Two) -> Two:
-        """What a stretch finds in the windows, counted like what it would have found; exactly where rows had to go."""
-        whole = self._since((START, START), start)
-        a, b = (min(h, n) if o > w else h for h, n, o, w in zip(share.held, there, oldest, whole, strict=True))
-        return a, b
-
-    def _since(self, oldest: Two, promised: int) -> Two:
-        """What is still in the windows when no more will come below a time."""
-        first = [int(self.window.window.first_kept(side, promised)) for side in SIDES]
-        return max(oldest[0], first[0]), max(oldest[1], first[1])
-
-    def _newest(self, times: Sequence[Ints], oldest: Two, end: int, have: Two, most: Two) -> Two:
-        """The least times such that each side keeps no more rows than it may; rows with equal times leave together."""
-        found = list(oldest)
+    def _met(self, places: Ints, count: int, gone: Bools, held: Ints) -> list[Held]:
+        """Of each stretch the rows that are held of each side, on average, where some of its window had to go."""
+        met = np.full((count, 2), np.nan)
         for side in SIDES:
-            if have[side] > most[side]:
-                last = int(np.searchsorted(times[side], end)) - most[side] - 1  # the newest one that leaves
-                found[side] = int(times[side][last]) + 1
-        return found[0], found[1]
+            rows = np.bincount(places, weights=held[:, side], minlength=count)
+            with np.errstate(invalid="ignore"):
+                average = rows / np.bincount(places, minlength=count)
+            some = np.bincount(places, weights=gone[:, side], minlength=count) > 0
+            met[some, side] = average[some]
+        return [tuple(None if np.isnan(n) else float(n) for n in row) for row in met]  # type: ignore[misc]
 
     def _times(self, side: int, rows: Batch | None) -> Ints:
         """Of the rows that are held, and of those that come."""
@@ -228,9 +215,3 @@ def _held_for(join: WindowJoin, side: PairSide) -> int:
 
 def _stretches(rows: Batch | None, length: int) -> Ints:
     return np.empty(0, np.int64) if rows is None else np.asarray(rows[PROGRESS].to_numpy() // length)
-
-
-def _between(times: Sequence[Ints], first: Two, end: int) -> Two:
-    """How many of the times of each side are from the first up to before the end."""
-    a, b = (max(0, int(np.searchsorted(t, end) - np.searchsorted(t, f))) for t, f in zip(times, first, strict=True))
-    return a, b

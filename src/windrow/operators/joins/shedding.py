@@ -32,11 +32,13 @@ class Share:
     @property
     def whole(self) -> int:
         """How many pairs of rows are near enough, were nothing shed: each row meets the other window (Kang, Eq. 9)."""
-        return _met(self.came, self.seen)
+        return _met(self.came, (self.seen[0] + self.came[0] / 2, self.seen[1] + self.came[1] / 2))
 
-    def kept(self, held: tuple[int, int]) -> int:
-        """The same of what is kept, where each window has so many rows before this stretch."""
-        return _met(self.rows, held)
+    def kept(self, held: tuple[float | None, float | None]) -> int:
+        """The same of what is kept. ``held``: how many rows a window has on average, if some of it had to go."""
+        whole = self.held[0] + self.rows[0] / 2, self.held[1] + self.rows[1] / 2
+        a, b = (w if h is None else min(h, w) for h, w in zip(held, whole, strict=True))
+        return _met(self.rows, (a, b))
 
 
 class Shedder:
@@ -141,5 +143,5 @@ class Shedder:
         self.first, self.holder = rows[0][5:] if rows else (None, None)
 
 
-def _met(rows: tuple[int, int], held: tuple[int, int]) -> int:
-    return rows[0] * held[1] + rows[1] * held[0] + rows[0] * rows[1]
+def _met(rows: tuple[int, int], held: tuple[float, float]) -> int:
+    return round(rows[0] * held[1] + rows[1] * held[0])

@@ -13,10 +13,11 @@ from windrow.operators.kernels.key_hash import hashes
 from windrow.spec.allocation import Two, allocate, output_rate, split, state_shares
 from windrow.spec.joining import BETTER, SEED, Limits, drawn, stretch_length
 from windrow.testing.oracle.values import Row
-from windrow.windows.pairing import Pairing
+from windrow.windows.pairing import Pairing, Side
 
 Pair = Callable[[Row, Row], Any]
 COUNT = tuple[int, int]
+SIDES: tuple[Side, Side] = (0, 1)
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,13 @@ class Limited:
     holder: int | None = None
 
     def __post_init__(self) -> None:
-        self.windows = tuple(max(0, int(self.window.partners(side, 0)[1]) + 1) for side in (0, 1))
+        self.windows = tuple(max(0, int(self.window.partners(side, 0)[1]) + 1) for side in SIDES)
         limit = self.limits.max_rate
         self.rate = None if limit is None else limit / self.unit
         self.length = stretch_length((self.windows[0], self.windows[1]), self.rate)
 
     def pairs(self, sides: Sequence[Sequence[Timed]]) -> Iterator[tuple[Row, Row]]:
-        """All pairs, near or not: of what each row meets when it comes."""
+        """All pairs, near or not: what each row meets when it comes."""
         held: list[list[Timed]] = [[], []]
         for number in sorted({each.time // self.length for side in sides for each in side}):
             rows = [[each for each in side if each.time // self.length == number] for side in sides]
@@ -55,12 +56,13 @@ class Limited:
             shares, memory = self._allocated(rates)
             if self.rate is not None:
                 most = split(self.rate * self.length, shares, seen)
-                rows = [self._picked(rows[side], most[side], number, side) for side in (0, 1)]
-            yield from ((a.row, b.row) for a in rows[0] for b in held[1] + rows[1])
-            yield from ((a.row, b.row) for a in held[0] for b in rows[1])
-            held = [held[side] + rows[side] for side in (0, 1)]
-            if self.limits.max_state is not None:
-                held = self._newest(held, (number + 1) * self.length, memory)
+                rows = [self._picked(rows[side], most[side], number, side) for side in SIDES]
+            for time in sorted({each.time for side in rows for each in side}):
+                now = [[each for each in side if each.time == time] for side in rows]
+                held = [[e for e in held[s] if e.time >= self.window.first_kept(s, time)] for s in SIDES]
+                yield from ((a.row, b.row) for a in now[0] for b in held[1] + now[1])
+                yield from ((a.row, b.row) for a in held[0] for b in now[1])
+                held = self._newest([held[side] + now[side] for side in SIDES], memory)
 
     def _now(self, number: int) -> Two:
         a, b = self.came[number]
@@ -71,7 +73,7 @@ class Limited:
         parts = -(-max(*self.windows, 1) // self.length)
         parts = min(parts, number - min(self.came) + 1)
         counts = [count for n, count in self.came.items() if n > number - parts]
-        return tuple(sum(c[side] for c in counts) / (parts * self.length) for side in (0, 1))  # type: ignore[return-value]
+        return tuple(sum(c[side] for c in counts) / (parts * self.length) for side in SIDES)  # type: ignore[return-value]
 
     def _allocated(self, rates: Two) -> tuple[Two, Two]:
         limits, windows = self.limits, (self.windows[0], self.windows[1])
@@ -92,14 +94,16 @@ class Limited:
         count = floor(most) + (drawn(self.limits.seed, number, side) < most - floor(most))
         return sorted(rows, key=lambda each: each.hash)[:count]
 
-    def _newest(self, held: list[list[Timed]], end: int, memory: Two) -> list[list[Timed]]:
-        """What fits; rows with equal times leave together."""
-        there = [[e for e in held[side] if e.time >= self.window.first_kept(side, end)] for side in (0, 1)]
-        most = split(self.limits.max_state or 0, memory, (len(there[0]), len(there[1])))
+    def _newest(self, held: list[list[Timed]], memory: Two) -> list[list[Timed]]:
+        """What fits of the windows. Rows with equal times leave together."""
+        limit, have = self.limits.max_state, (len(held[0]), len(held[1]))
+        if limit is None or sum(have) <= limit:
+            return held
+        right = floor(split(limit, memory, have)[1])
         kept = []
-        for rows, count in zip(there, most, strict=True):
+        for rows, count in zip(held, (min(limit - right, have[0]), right), strict=True):
             times = sorted((each.time for each in rows), reverse=True)
-            last = times[int(count)] if int(count) < len(times) else None  # the newest one that leaves
+            last = times[count] if count < len(times) else None  # the newest one that leaves
             kept.append([each for each in rows if last is None or each.time > last])
         return kept
 
