@@ -8,9 +8,9 @@ from restarting import Restarting
 
 from windrow.errors import DataError, PlanError
 from windrow.operators import InOrderJoin, Side, WindowJoin
-from windrow.operators.joins.in_order_join import MODES
 from windrow.operators.joins.rates import Rates
 from windrow.progress import END, START, Punctuation
+from windrow.spec.in_order import MODES
 from windrow.windows.pairing import SameWindow, Within
 
 NAN = float("nan")
@@ -140,7 +140,9 @@ def test_adaptive_changes_to_and_fro_and_loses_nothing(behind):
     assert len(changes) >= 10
     assert changes[0] == (False, True)
     if behind > 10:
-        assert any(held[at] and ways[at - 1] and not ways[at] for at in range(1, len(ways)))  # not empty when it changed
+        assert any(
+            held[at] and ways[at - 1] and not ways[at] for at in range(1, len(ways))
+        )  # not empty when it changed
     for port in (0, 1):
         take(join.on_punctuation(port, Punctuation(END)))
     take.check(all_pairs(lefts, rights, window, "later"))
@@ -171,7 +173,7 @@ def test_what_it_cannot_put_in_order_is_refused(how, on, why):
         InOrderJoin(window_join(Within(0, 5), on, how=how))
 
 
-# -- the example of the paper -------------------------------------------------------------------------------------------
+# -- the example of the paper ------------------------------------------------------------------------------------------
 # Figure 1(C): windows of 6 units, inclusive, so c_4 and c_10 are a pair. Ours are half open: that is a window of 7.
 INCLUSIVE = Within(-6, 6)
 ARRIVALS = [(1, "a", 1), (0, "d", 2), (0, "c", 4), (1, "a", 5), (0, "b", 6), (1, "b", 9), (1, "c", 10), (0, "a", 8)]
@@ -185,7 +187,9 @@ def shown(mode, window=INCLUSIVE):
     for port, letter, t in ARRIVALS:
         items = join.on_batch(port, rows(port, [(LETTERS[letter], t, t)]))
         items += join.on_punctuation(port, Punctuation(t))
-        pairs = [(f"{letter}{a}", b) for i in items if isinstance(i, pl.DataFrame) for a, b in i.select("a", "b").rows()]
+        pairs = [
+            (f"{letter}{a}", b) for i in items if isinstance(i, pl.DataFrame) for a, b in i.select("a", "b").rows()
+        ]
         held = sum(runs.height for runs in join.inputs.held.values())
         found[f"{letter}{t}"] = [(a[1:], str(b)) for a, b in pairs], join.hold_rows(), held
     return found
@@ -227,7 +231,9 @@ def test_what_it_waits_for_is_what_lets_the_first_result_go():
 
 # -- late rows, rates --------------------------------------------------------------------------------------------------
 careless = st.lists(
-    st.tuples(st.integers(0, 1), st.lists(st.tuples(numbers.filter(bool), st.integers(0, 40)), max_size=5), st.booleans()),
+    st.tuples(
+        st.integers(0, 1), st.lists(st.tuples(numbers.filter(bool), st.integers(0, 40)), max_size=5), st.booleans()
+    ),
     max_size=10,
 )
 

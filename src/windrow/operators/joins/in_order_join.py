@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import polars as pl
 
 from windrow.errors import PlanError
@@ -15,21 +13,10 @@ from windrow.operators.rows.sort import Sort
 from windrow.operators.state.parts import part_of, together
 from windrow.progress import Punctuation
 from windrow.spec.batches import Batch, Changes, State
+from windrow.spec.in_order import ALPHA, Mode, bad_alpha
 
-Mode = Literal["sync-filter", "filter-order", "adaptive"]
-MODES: tuple[Mode, ...] = ("sync-filter", "filter-order", "adaptive")
-ALPHA = 0.3  # as in the experiments of the paper
 INPUTS, BUFFER, MODE, RATES = "inputs", "buffer", "mode", "rates"
 BACK = 0.9  # of alpha: it goes back to Sync-Filter below that, so that noise in the rates does not flip it
-
-
-def bad_alpha(alpha: float) -> str | None:
-    """Why there is no such alpha, if there is none."""
-    if 0 <= alpha < 1:
-        return None
-    return f"alpha={alpha} must be at least 0 and less than 1: it is the share of its time that the join is busy"
-
-
 Known = tuple[bool, list[tuple[int | None, int, int, float | None]]]  # the way, and the rates
 
 
@@ -146,7 +133,7 @@ class InOrderJoin:
         return self.filtering, self.rates.known()
 
     def _own(self) -> State:
-        return {MODE: pl.DataFrame({"filtering": [self.filtering]}), RATES: self.rates.frame()}
+        return {MODE: pl.DataFrame({"filtering": [self.filtering], "cost": [self.cost]}), RATES: self.rates.frame()}
 
     def snapshot(self) -> State:
         return {**self._own(), **together({INPUTS: self.inputs.snapshot(), BUFFER: self.buffer.snapshot()})}
@@ -159,7 +146,9 @@ class InOrderJoin:
         return found
 
     def restore(self, state: State) -> None:
-        filtering = bool(state[MODE]["filtering"][0]) if MODE in state else self.mode == "filter-order"
+        filtering = self.mode == "filter-order"
+        if MODE in state:  # another machine can have another cost, and must decide alike
+            filtering, self.cost = state[MODE].row(0)
         self.inputs.holding = not filtering  # before the rest: it says which rows have left
         self.rates.restore(state.get(RATES))
         self.inputs.restore(part_of(state, INPUTS))
