@@ -47,6 +47,7 @@ from windrow.planner.sequences import named_steps, sequence_arms, sequence_stage
 from windrow.planner.shared import Member, grouped, joined, panes_of, shared_step
 from windrow.planner.ways import way_of
 from windrow.planner.windows import SHAPES, WATCHING, Physical, groups_promised, key_names
+from windrow.spec.in_order import MODES
 from windrow.spec.names import WINDOW_END
 from windrow.spec.time import physical
 from windrow.windows.multiway import Moment
@@ -56,7 +57,7 @@ def plan(node: logical.Node, given: Given = NOTHING) -> Plan:
     """The physical plan; raises PlanError for what is not supported yet, or could never produce output."""
     check_stamps(each for each in node.walk() if isinstance(each, logical.Scan))
     wanted, better = list(node.schema), rewritten(node)
-    outputs = tuple(p.then(columns(wanted)) for p in Build(given).pipelines(better))
+    outputs = tuple(p.then(columns(wanted)) for p in Build(given).pipelines(better, result_of(better)))
     return Plan(node, outputs, dict(node.schema), better)
 
 
@@ -78,6 +79,12 @@ def wanted_on(node: logical.Node, column: str | None) -> Wanted:
 
 
 PLAIN = Wanted()
+
+
+def result_of(node: logical.Node) -> Wanted:
+    """How the results of a query progress; those that a join puts in order, on the time that they show."""
+    join = join_below(node)
+    return wanted_on(node, node.progress) if join is not None and join.using in MODES else PLAIN
 
 
 @dataclass(frozen=True)
@@ -181,7 +188,7 @@ class Build:
                 meeting = merged(node, before, self.given) if self.in_order else MELD
                 return distinct_stage(next(self.numbers), node, before, meeting)
             case logical.Ordered():
-                build = replace(self, ordered=join_below(node))
+                build = replace(self, ordered=join_below(node.input))
                 before = about_everyone(node.input, build.pipelines(node.input, wanted))
                 return ordered_stage(next(self.numbers), node, before, cost_of_order(node.input, before, self.given))
             case logical.WindowAggregate():

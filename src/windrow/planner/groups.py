@@ -113,7 +113,7 @@ def plan_group(
         else:
             [member] = members
             last = columns(list(member.node.schema))
-            outputs[member.name] = tuple(p.then(last) for p in build.pipelines(member.node))
+            outputs[member.name] = tuple(p.then(last) for p in build.pipelines(member.node, result_of(member.node)))
     used = next(numbers) - first_stage
     return Group(dict(queries), outputs, dict(better.queries), needed, used, there)
 

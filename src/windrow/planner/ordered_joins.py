@@ -9,8 +9,7 @@ from functools import partial
 import polars as pl
 
 from windrow.logical.checked_order import timeless
-from windrow.logical.explain import span
-from windrow.logical.nodes import Apply, Filter, Join, Lookup, Node, Ordered, Project, Split
+from windrow.logical.nodes import Apply, Filter, Join, Lookup, Node, Project, Split
 from windrow.operators import InOrderJoin, Operator, WindowJoin
 from windrow.operators.joins.costs import Unit
 from windrow.operators.joins.opib_join import refused
@@ -28,12 +27,11 @@ SIDES: tuple[Side, Side] = (0, 1)
 DAY = 86_400_000_000_000  # in nanoseconds
 
 
-def join_below(node: Ordered) -> Join | None:
-    """The join whose results are put in order, with nothing but steps on single rows between."""
-    below: Node = node.input
-    while isinstance(below, (Filter, Project, Apply, Lookup, Split)):
-        below = below.input
-    return below if isinstance(below, Join) else None
+def join_below(node: Node) -> Join | None:
+    """The join whose results these rows are, with nothing but steps on single rows between."""
+    while isinstance(node, (Filter, Project, Apply, Lookup, Split)):
+        node = node.input
+    return node if isinstance(node, Join) else None
 
 
 def in_order(node: Join, time: str) -> Join:
@@ -136,7 +134,7 @@ def _streams_text(node: Join, streams: Streams, cost: float | None, basis: str) 
     timed = isinstance(dtype, pl.Datetime)
     per, unit = (1_000_000, "a second") if timed else (1, "a day" if dtype == pl.Date else "for each unit of progress")
     rates = f"{streams.slow * per:,.4g} and {streams.fast * per:,.4g} rows {unit} {basis}"
-    window = f"|w| = {span(round(streams.window), dtype)}"
+    window = f"|w| = {streams.window / per:,.6g} {'seconds' if timed else 'days' if dtype == pl.Date else 'units'}"
     if cost is None:
         return f"{rates}, {window}; c is not known in units of {node.left.progress}"
     shown = f"{cost * 1000:,.4g} ns" if timed else f"{cost:.3g}{' days' if dtype == pl.Date else ''}"
