@@ -34,7 +34,7 @@ def put(folder, numbers):
 
 
 def query(source):
-    """An adaptive join: in each of two shards it is busy for 3 % of its time, then for half of it, and then again 3 %."""
+    """An adaptive join: in each of two shards it is busy for 3 % of its time, then for half of it, then 3 % again."""
     left, right = (wr.stream(source(side), "ts", name=side, slack="2 seconds") for side in SIDES)
     pairs = left.join(right, on="k", within=("-5 seconds", "5 seconds"), using="adaptive", cost=6_000)
     return pairs.select("k", "x", "y", u="greatest(ts, ts_right)").order_by("u", "x", "y DESC")
