@@ -34,7 +34,7 @@ def nearest_rows(pairs: Pairs, pair: Pair, given: tuple[Distance, ...]) -> Part:
             raise fail(side.tree, why, pairs.terms.text)
     if pairs.hints.places:
         why = (
-            "a hint is about the algorithm or the limits of a join of times that are near; ASOF JOIN and FOLLOWING have "
+            "a hint is about the algorithm or limits of a join of times that are near; ASOF JOIN and FOLLOWING have "
             "one algorithm only, and shed no rows"
         )
         raise fail(pair.join, why, pairs.terms.text)
