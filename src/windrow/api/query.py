@@ -127,9 +127,19 @@ class Query:
         samples = self._samples() if checkpoint is not None or not self._is_endless() else {}
         return explain(planned, on_spark, shards, files, native, samples)
 
-    def analysis(self, limit: int | None = None) -> Analysis:
+    def analysis(self, limit: int | None = None, each: Callable[[float], None] | None = None) -> Analysis:
         """The measured cost of each part of the plan beside the estimated one, over the first ``limit`` rows of each
         source (1,000,000). ``text()`` is what ``explain(analyze=True)`` shows, ``as_json()`` is for programs.
+
+        ``each`` is told after every batch which share of the rows is done.
+
+        >>> from windrow import count, stream
+        >>> found = stream([{"t": t} for t in range(4000)], "t", slack=0, name="s").window(100)
+        >>> found = found.agg(n=count()).analysis()
+        >>> [(line.name, line.rows_in, line.rows_out) for line in found.lines if line.estimated_out is not None]
+        [('source s', 4000, 4000), ('stage 0', 4000, 40), ('result', 40, 40), ('the plan', 4000, 40)]
+        >>> round(found.lines[-1].estimated_out)
+        40
         """
         from windrow.hosts.analysis import LIMIT, analyzed
 
@@ -138,7 +148,8 @@ class Query:
             raise QueryError(f"limit={most} must be at least 1: it is how many rows of each source are read")
         self._check_analyzed(None, None)
         _load(self.node)
-        return analyzed(self._planned(False), self._data, self._samples(), most)
+        how = {} if each is None else {"each": each}
+        return analyzed(self._planned(False), self._data, self._samples(), most, **how)
 
     def _check_analyzed(self, shards: int | None, checkpoint: str | Path | None) -> None:
         if shards is not None or checkpoint is not None:

@@ -106,7 +106,7 @@ def measured(case: Case, rounds: int) -> Measured:
 
 def spent(running: LocalRun, data: pl.DataFrame) -> float:
     """Microseconds of the operators of the aggregation."""
-    watch = Spent(running.graph, sizes=False)
+    watch = Spent(running.graph)
     running.graph.measure(watch)
     gc.collect()
     for start in range(0, data.height, BATCH):

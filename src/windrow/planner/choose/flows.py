@@ -20,6 +20,7 @@ from windrow.planner.plan import Pipeline, Read, Stage, Step
 from windrow.spec.names import PROGRESS
 
 LEAST = 1000  # rows of a sample: fewer say little about rates
+FEW = 0.01  # the share of rows that may have wrong clocks
 OF_STAGE = ("panes", "table", "bucket", "instants", "pairs", "unique")  # steps before a stage that are its lower half
 NOT_RUN = ("apply", "split")  # a user's functions may be expensive
 FILTERS = ("select", "retract")
@@ -69,9 +70,7 @@ class Flows:
         rows = _through_all(read.steps, sample)
         if rows is None or not rows.height:
             return flow
-        at = rows[PROGRESS]
-        length = int(at.max()) - int(at.min()) + 1  # type: ignore[arg-type]
-        disorder = float((at.cum_max() - at).max() or 0)  # type: ignore[arg-type]
+        length, disorder = _span(rows[PROGRESS])
         wait = disorder if flow.wait == 0 and read.scan.source.slack is None else flow.wait
         width = rows.estimated_size() / rows.height
         return Flow(rows.height / length, flow.groups, disorder, wait, width, "measured", rows)
@@ -92,6 +91,16 @@ class Flows:
 def ticks(scan: Scan) -> int:
     """The smallest units of progress in the one that rates are declared by: a second, a day, or 1."""
     return 1_000_000 if isinstance(scan.schema[scan.progress], pl.Datetime) else 1
+
+
+def _span(at: pl.Series) -> tuple[float, float]:
+    """How much progress rows cover, and how far they are out of order. A few whose clock is far off do not count."""
+    at = at.cast(pl.Float64)  # a difference of two could overflow
+    low, high = (float(at.quantile(q, "nearest") or 0.0) for q in (FEW, 1 - FEW))
+    far = high - low + 1
+    near = at.filter(at.is_between(low - far, high + far))
+    ends = [float(end) for end in (near.min(), near.max())]  # type: ignore[arg-type]
+    return ends[1] - ends[0] + 1, float((near.cum_max() - near).max() or 0.0)  # type: ignore[arg-type]
 
 
 def _wait(read: Read) -> float:

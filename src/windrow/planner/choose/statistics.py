@@ -15,6 +15,7 @@ from windrow.spec.names import PANE, PROGRESS
 from windrow.windows import Sliding
 
 TUPLES, GROUPS = 1000.0, 100.0  # a pane of which nothing is known
+BATCH = 10_000  # rows that come at a time, where nothing else is known
 WIDTH = 8  # bytes of a value of which nothing is known
 
 
@@ -24,7 +25,8 @@ class Workload:
 
     ``tuples`` and ``groups`` are per pane; ``panes`` is P, the panes of a window, ``step`` the panes of a slide;
     ``wed`` is the duration of a window extent in panes; ``row`` and ``partial`` are bytes. ``exchanged``: rows and
-    state are in different places, as on Spark.
+    state are in different places, as on Spark. ``results`` are the groups of a window, ``seen`` those of all rows that
+    are worked on together: a batch, or a window if that is longer. Without them, all panes have the same groups.
     """
 
     tuples: float
@@ -38,6 +40,13 @@ class Workload:
     basis: Literal["measured", "declared", "assumed"]
     sample: int = 0
     exchanged: bool = False
+    results: float = 0.0
+    seen: float = 0.0
+
+    def __post_init__(self) -> None:
+        results = max(self.results, self.groups)
+        object.__setattr__(self, "results", results)
+        object.__setattr__(self, "seen", max(self.seen, results))
 
     @property
     def says(self) -> str:
@@ -66,7 +75,17 @@ def measured(rows: pl.DataFrame, window: Sliding, pane: int, keys: Sequence[str]
         float(np.minimum(lifted[ROWS].to_numpy() * row, partial).mean()),
         "measured",
         rows.height,
+        results=_groups_in(tagged, keys, window.range // pane),
+        seen=_groups_in(tagged, keys, max(window.range // pane, round(BATCH * panes / rows.height))),
     )
+
+
+def _groups_in(tagged: pl.DataFrame, keys: Sequence[str], panes: int) -> float:
+    """The groups of some panes that follow each other, on average."""
+    if not keys:
+        return 1.0
+    found = tagged.select((pl.col(PANE) // max(1, panes)).alias("@stretch"), *keys)
+    return found.n_unique() / found["@stretch"].n_unique()
 
 
 def declared(
