@@ -99,7 +99,9 @@ class Analysis:
             "them; us are of CPU; state is the greatest between two batches; ratios are measured / estimated",
         ]
         if self.late:
-            found.append(f"{self.late:,} rows were late when they come in batches like these, and are missing in what comes after")
+            found.append(
+                f"{self.late:,} rows were late when they come in batches like these, and are missing in what comes after"
+            )
         return found
 
     def text(self) -> str:

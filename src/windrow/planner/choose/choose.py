@@ -71,9 +71,7 @@ def choose(
     fitting = [o for o in able if memory is None or o.bytes <= memory]
     if not fitting:
         least = min(able, key=lambda o: (o.bytes, o.micros))
-        return Choice(
-            least.name, f"none fits into {memory:,} bytes, this one has the least state", options, workload
-        )
+        return Choice(least.name, f"none fits into {memory:,} bytes, this one has the least state", options, workload)
     if workload.basis == "assumed" and any(o.name == SAFE for o in fitting):
         return Choice(SAFE, "nothing is known of the stream, and it is never far from the fastest", options, workload)
     near = [o for o in fitting if o.micros <= fitting[0].micros * CLOSE]

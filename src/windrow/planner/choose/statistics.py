@@ -93,7 +93,7 @@ def declared(
 ) -> Workload:
     """From what the user says; ``columns`` are the widths of a row and of a partial in values."""
     tuples = max(given.rate * pane / unit, 1e-9)
-    groups = min(given.groups, tuples)
+    groups = min(max(given.groups, 1e-9), tuples)
     return Workload(tuples, groups, *_shape(window, pane, disorder), *_sizes(columns, tuples / groups), "declared")
 
 
