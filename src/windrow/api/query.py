@@ -66,12 +66,14 @@ class Query:
         """The physical plan."""
         return self._planned(self._on_spark())
 
-    def _planned(self, on_spark: bool, kept: Mapping[str, str] | None = None) -> Plan:
-        """``kept``: the algorithms that the checkpoint of an endless query has kept from its first start. Without a
-        checkpoint nothing may depend on files that can be gone at a restart, so none are measured.
+    def _planned(self, on_spark: bool, kept: Kept | None = None) -> Plan:
+        """``kept``: what the checkpoint of an endless query has kept from its first start. Without a checkpoint nothing
+        may depend on files that can be gone at a restart, so none are measured.
         """
         samples = self._samples() if kept is not None or not self._is_endless() else {}
-        return plan(self.node, Given(samples, on_spark, kept or {}))
+        if kept is None:
+            return plan(self.node, Given(samples, on_spark))
+        return plan(self.node, Given(samples, on_spark, kept.choices(), kept.seen()))
 
     def _samples(self) -> dict[str, pl.DataFrame]:
         stamped = {scan.name for scan in self.node.walk() if isinstance(scan, Scan) and scan.stamps}
@@ -116,7 +118,8 @@ class Query:
         if shards is not None:
             check_shards(shards)
         on_spark, native = self._on_spark(), False
-        planned = self.plan() if checkpoint is None else self._planned(True, self._kept(checkpoint, False).choices())
+        kept = None if checkpoint is None else self._kept(checkpoint, False)
+        planned = self.plan() if kept is None else self._planned(True, kept)
         if on_spark:
             from windrow.hosts.spark.compile import check_sources
             from windrow.hosts.spark.native import applies
@@ -125,7 +128,7 @@ class Query:
             native = applies(planned, self._data)
         files = {n for n, s in self.sources.items() if isinstance(s.data, Files)}
         samples = self._samples() if checkpoint is not None or not self._is_endless() else {}
-        return explain(planned, on_spark, shards, files, native, samples)
+        return explain(planned, on_spark, shards, files, native, samples, {} if kept is None else kept.seen())
 
     def analysis(self, limit: int | None = None, each: Callable[[float], None] | None = None) -> Analysis:
         """The measured cost of each part of the plan beside the estimated one, over the first ``limit`` rows of each
@@ -194,9 +197,12 @@ class Query:
         _load(self.node)
         if checkpoint is None:
             return spark.to_spark(self._planned(True), self._data, shards, with_late, limit)
+        from windrow.hosts.spark.seen import FirstBatch
+
         kept = self._kept(checkpoint)
-        planned = self._planned(True, kept.choices())
-        result = spark.to_spark(planned, self._data, shards, with_late, limit)
+        planned = self._planned(True, kept)
+        sources = FirstBatch(kept).observed(planned, self._data)
+        result = spark.to_spark(planned, sources, shards, with_late, limit)
         kept.keep(planned.choices())
         return result
 

@@ -21,7 +21,7 @@ from windrow.planner.choose.costs.aggregation import CHUNK, EMIT, MEMORY, MOVE, 
 from windrow.planner.choose.flow import Basis, Flow, together, weakest
 from windrow.planner.choose.flows import Flows, of_rows
 from windrow.planner.choose.results import keys_of, pairs_of, windows_of
-from windrow.planner.choose.statistics import BATCH, WIDTH, Workload, declared
+from windrow.planner.choose.statistics import BATCH, WIDTH, Seen, Workload, declared
 from windrow.planner.plan import Plan, Read, Stage
 from windrow.windows import Landmark, Session
 
@@ -79,9 +79,16 @@ class Estimates:
         return f"cost of the plan: {self.micros:,.1f} us per {self.unit} of progress ({self.basis})"
 
 
-def estimated(plan: Plan, samples: Mapping[str, pl.DataFrame] | None = None, exchanged: bool = False) -> Estimates:
-    """``exchanged``: rows and state are in different places, as on Spark."""
-    return _Estimating(plan, Flows(samples or {}, _shortest_pane(plan)), exchanged).all()
+def estimated(
+    plan: Plan,
+    samples: Mapping[str, pl.DataFrame] | None = None,
+    exchanged: bool = False,
+    seen: Mapping[str, Seen] | None = None,
+) -> Estimates:
+    """``samples``: rows of sources. ``exchanged``: rows and state are in different places, as on Spark. ``seen``: what
+    earlier micro-batches have shown of sources.
+    """
+    return _Estimating(plan, Flows(samples or {}, _shortest_pane(plan), seen or {}), exchanged).all()
 
 
 def _shortest_pane(plan: Plan) -> float | None:

@@ -13,9 +13,9 @@ import polars as pl
 
 from windrow.errors import WindrowError
 from windrow.logical.nodes import Scan
-from windrow.planner.choose.flow import SELECTIVITY, UNTIL_THE_END, Flow, assumed, together
+from windrow.planner.choose.flow import SELECTIVITY, UNTIL_THE_END, Basis, Flow, assumed, together
 from windrow.planner.choose.results import out_of
-from windrow.planner.choose.statistics import WIDTH
+from windrow.planner.choose.statistics import GROUPS, WIDTH, Seen
 from windrow.planner.plan import Pipeline, Read, Stage, Step
 from windrow.spec.names import PROGRESS
 
@@ -29,11 +29,13 @@ FILTERS = ("select", "retract")
 @dataclass
 class Flows:
     """``samples``: rows of sources in order of arrival. ``pane``: a source of which nothing is known is assumed to have
-    1,000 rows in so much progress; without it, in a second (or unit, or day).
+    1,000 rows in so much progress; without it, in a second (or unit, or day). ``seen``: what earlier micro-batches have
+    shown of sources.
     """
 
     samples: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     pane: float | None = None
+    seen: Mapping[str, Seen] = field(default_factory=dict)
     _reads: dict[Read, Flow] = field(default_factory=dict)
     _stages: dict[Stage, Flow] = field(default_factory=dict)
     _pipelines: dict[int, tuple[Pipeline, Flow]] = field(default_factory=dict)
@@ -78,14 +80,14 @@ class Flows:
     def _declared(self, read: Read) -> Flow:
         scan, wait = read.scan, _wait(read)
         width = WIDTH * len(scan.schema)
+        known = scan.statistics or self.seen.get(scan.name)
+        basis: Basis = "assumed" if known is None else "measured" if isinstance(known, Seen) else "declared"
         if read.by_rows:  # it is the number of a row that progresses
-            groups = scan.statistics.groups if scan.statistics is not None else 100.0
-            return Flow(1.0, groups, 0.0, wait, width, "declared" if scan.statistics is not None else "assumed")
+            return Flow(1.0, GROUPS if known is None else known.groups, 0.0, wait, width, basis)
         unit = ticks(scan)
-        if scan.statistics is None:
+        if known is None:
             return assumed(self.pane or unit, width, wait)
-        disorder = float(scan.source.slack or 0)
-        return Flow(scan.statistics.rate / unit, scan.statistics.groups, disorder, wait, width, "declared")
+        return Flow(known.rate / unit, known.groups, float(scan.source.slack or 0), wait, width, basis)
 
 
 def ticks(scan: Scan) -> int:

@@ -20,6 +20,13 @@ WIDTH = 8  # bytes of a value of which nothing is known
 
 
 @dataclass(frozen=True)
+class Seen(Statistics):
+    """What a micro-batch has shown of a source: so many rows at this rate, and the groups among them."""
+
+    rows: int = 0
+
+
+@dataclass(frozen=True)
 class Workload:
     """A window aggregation in numbers, in the thesis's terms (Li 6.2.3, 6.3.2).
 
@@ -91,10 +98,13 @@ def _groups_in(tagged: pl.DataFrame, keys: Sequence[str], panes: int) -> float:
 def declared(
     given: Statistics, unit: int, window: Sliding, pane: int, disorder: int, columns: tuple[int, int]
 ) -> Workload:
-    """From what the user says; ``columns`` are the widths of a row and of a partial in values."""
+    """From what the user says, or what was seen before; ``columns`` are the widths of a row and of a partial in values."""
     tuples = max(given.rate * pane / unit, 1e-9)
     groups = min(max(given.groups, 1e-9), tuples)
-    return Workload(tuples, groups, *_shape(window, pane, disorder), *_sizes(columns, tuples / groups), "declared")
+    sizes, shape = _sizes(columns, tuples / groups), _shape(window, pane, disorder)
+    if isinstance(given, Seen):
+        return Workload(tuples, groups, *shape, *sizes, "measured", given.rows)
+    return Workload(tuples, groups, *shape, *sizes, "declared")
 
 
 def assumed(window: Sliding, pane: int, disorder: int, columns: tuple[int, int]) -> Workload:
