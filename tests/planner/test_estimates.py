@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_plans import QUERIES
 
 import random_joins
 import random_sequences
 import windrow as wr
-from test_plans import QUERIES
 from test_random_queries import queries as random_queries
 from windrow.planner import Given, plan
 from windrow.planner.choose.estimates import estimated

@@ -100,7 +100,7 @@ class Analysis:
         ]
         if self.late:
             found.append(
-                f"{self.late:,} rows were late when they come in batches like these, and are missing in what comes after"
+                f"{self.late:,} rows were late, as they came in batches like these, and are missing in what follows"
             )
         return found
 

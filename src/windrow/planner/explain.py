@@ -30,8 +30,8 @@ def explain(
 ) -> str:
     """The logical plan, then the physical one; ``files`` are the sources that we read ourselves.
 
-    ``native``: Spark's own aggregation runs it. ``samples`` and ``seen``: rows of sources, and what earlier micro-batches
-    have shown of them, to estimate the cost from.
+    ``native``: Spark's own aggregation runs it. ``samples`` and ``seen``: rows of sources, and what earlier
+    micro-batches have shown of them, to estimate the cost from.
     """
     where = "on Spark" if on_spark else "in this process"
     shown = _Shown(Levels(plan, shards or MANY), on_spark, shards, files, estimated(plan, samples, on_spark, seen))

@@ -98,7 +98,7 @@ def _groups_in(tagged: pl.DataFrame, keys: Sequence[str], panes: int) -> float:
 def declared(
     given: Statistics, unit: int, window: Sliding, pane: int, disorder: int, columns: tuple[int, int]
 ) -> Workload:
-    """From what the user says, or what was seen before; ``columns`` are the widths of a row and of a partial in values."""
+    """From what the user says, or was seen before; ``columns`` are the widths of a row and of a partial in values."""
     tuples = max(given.rate * pane / unit, 1e-9)
     groups = min(max(given.groups, 1e-9), tuples)
     sizes, shape = _sizes(columns, tuples / groups), _shape(window, pane, disorder)
