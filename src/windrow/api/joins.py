@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import cast
 
@@ -16,8 +16,9 @@ from windrow.api.resolved import Names, key_pairs
 from windrow.errors import PlanError, QueryError
 from windrow.hosts.local import Value, value
 from windrow.logical import expressions
-from windrow.logical.checked_join import all_columns, joined
+from windrow.logical.checked_join import all_columns, check_conditions, joined
 from windrow.logical.nodes import HOWS, How, Join, Node
+from windrow.spec.joining import Limits
 from windrow.spec.lengths import Length, length, policy
 from windrow.spec.options import Policy
 from windrow.windows.pairing import Pairing, SameWindow, Within
@@ -42,6 +43,7 @@ class Asked:
     suffix: str
     late: str | Sequence[str]
     using: str | None
+    limits: Limits | None = None
 
     def of(self, left: Node, right: Node) -> Join:
         """The join of two streams."""
@@ -55,15 +57,25 @@ class Asked:
         late = self._late()
         how = cast("How", self.how)
         pairs = joined(
-            left, right, keys, window, columns, how=how, test=test, late=late, by_rows=by_rows, using=self.using
+            left,
+            right,
+            keys,
+            window,
+            columns,
+            how=how,
+            test=test,
+            late=late,
+            by_rows=by_rows,
+            using=self.using,
+            limits=self.limits,
         )
         if self.where is None or test is not None:
             return pairs
         text = given.text(self.where, "where")
         where = expressions.resolve(expressions.column_or(text, pairs.pairs), pairs.pairs, text)
-        return joined(
-            left, right, keys, window, columns, where, text, how=how, late=late, by_rows=by_rows, using=self.using
-        )
+        pairs = replace(pairs, where=where)
+        check_conditions(pairs.pairs, where, None, text)
+        return pairs
 
     def _late(self) -> tuple[Policy, Policy]:
         both = (self.late, self.late) if isinstance(self.late, str) else tuple(self.late)

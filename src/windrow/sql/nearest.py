@@ -35,6 +35,9 @@ def nearest_rows(pairs: Pairs, pair: Pair, given: tuple[Distance, ...]) -> Part:
     if pairs.using is not None:
         why = "USING names the algorithm of a join of times that are near; ASOF JOIN and FOLLOWING have one only"
         raise fail(pair.join, why, pairs.terms.text)
+    if pairs.limits is not None:
+        why = "limits are for joins of times that are near: ASOF JOIN and FOLLOWING shed no rows"
+        raise fail(pair.join, why, pairs.terms.text)
     pairing = pair.join.args.get(PAIRING)
     one_to_one = pairing is not None and pairing.name == "CHRONICLE"
     left, right = pairs.part(pair.left, () if one_to_one else given), pairs.part(pair.right)

@@ -14,6 +14,7 @@ from windrow.logical.checked_join import Columns, joined
 from windrow.logical.checked_lookup import looked_up
 from windrow.logical.expressions import fail, resolve
 from windrow.logical.nodes import UNMATCHED, Node
+from windrow.spec.joining import Limits
 from windrow.spec.tables import Table
 from windrow.sql.band import Bands, Distance, as_condition, nearest
 from windrow.sql.nearest import nearest_rows
@@ -39,8 +40,8 @@ class Near:
 
 @dataclass
 class Pairs:
-    """Plans the joins of one FROM. ``using``: the physical join, if the query names one. ``wanted``: the times that the
-    results should progress on.
+    """Plans the joins of one FROM. ``using``: the physical join, if the query names one; ``limits``: what it may spend.
+    ``wanted``: the times that the results should progress on.
     """
 
     terms: Terms
@@ -48,6 +49,7 @@ class Pairs:
     origins: Origins
     bands: Bands
     using: str | None = None
+    limits: Limits | None = None
     wanted: frozenset[str] = frozenset()
 
     def part(self, relation: Relation, given: tuple[Distance, ...] = ()) -> Part:
@@ -133,6 +135,7 @@ class Pairs:
                 late=(left.late, right.late),
                 by_rows=near.by_rows,
                 using=self.using,
+                limits=self.limits,
             )
 
     # -- conditions ----------------------------------------------------------------------------------------------
