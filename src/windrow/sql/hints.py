@@ -15,9 +15,8 @@ from windrow.logical.nodes import Shape
 
 HINT = re.compile(r"(\w+)\s*\(\s*(?:'([^']*)'|([^'()]*?))\s*\)", re.ASCII)
 PART = re.compile(r"[^\s,()]+(?:\s*\([^()]*\))?|[^\s,]")
-KNOWN = ("USING(algorithm)", "MEMORY('64 MB')")
+KNOWN = ("USING(algorithm)", "MEMORY('64 MB')", "ALPHA(0.3)", "COST(0.001)")
 ALPHA, COST = "alpha", "cost"
-OF_JOINS = ("USING(join)", "ALPHA(0.3)", "COST(0.001)")
 
 
 @dataclass(frozen=True)
@@ -61,8 +60,7 @@ def hints(select: exp.Select, text: str) -> Hints:
         match = HINT.fullmatch(part.group())
         name = match.group(1).lower() if match else ""
         if match is None or name not in (USING, MEMORY, ALPHA, COST):
-            known = listing(dict.fromkeys((*KNOWN, *OF_JOINS)))
-            raise _refused(f"unknown hint {part.group()}; available: {known}", text, *place)
+            raise _refused(f"unknown hint {part.group()}; available: {listing(KNOWN)}", text, *place)
         if name in given:
             raise _refused(f"{name.upper()} is given twice", text, *place)
         given[name] = ((match.group(2) or match.group(3) or "").strip(), *place)
