@@ -133,7 +133,7 @@ def _streams_text(node: Join, streams: Streams, cost: float | None, basis: str) 
     dtype = node.left.schema[node.left.progress or ""]
     timed = isinstance(dtype, pl.Datetime)
     per, unit = (1_000_000, "a second") if timed else (1, "a day" if dtype == pl.Date else "for each unit of progress")
-    rates = f"{streams.slow * per:,.4g} and {streams.fast * per:,.4g} rows {unit} {basis}"
+    rates = f"{streams.slow * per:,.6g} and {streams.fast * per:,.6g} rows {unit} {basis}"
     window = f"|w| = {streams.window / per:,.6g} {'seconds' if timed else 'days' if dtype == pl.Date else 'units'}"
     if cost is None:
         return f"{rates}, {window}; c is not known in units of {node.left.progress}"
