@@ -216,8 +216,15 @@ def test_hints_that_are_refused(hint, why):
 
 @pytest.mark.parametrize("hint", ["ALPHA(0.3)", "COST(1)"])
 def test_a_window_is_not_adaptive(hint):
-    with pytest.raises(QueryError, match=r"is about joins, and this is a window\n"):
+    with pytest.raises(QueryError, match="unknown hint"):
         sql(f"SELECT /*+ {hint} */ count(*) AS n FROM l [TUMBLING 10 seconds, WA ts]")
+
+
+def test_a_join_with_limits_is_sorted_after_it():
+    query = pairs(max_state=20).order_by("ts")
+    assert algorithms(query) == ["limited-join", "merge"]
+    with pytest.raises(PlanError):
+        pairs(max_state=20, using="adaptive")
 
 
 # -- Spark -------------------------------------------------------------------------------------------------------------

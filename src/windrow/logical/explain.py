@@ -32,6 +32,8 @@ from windrow.logical.nodes import (
     WindowAggregate,
 )
 from windrow.logical.scalar.types import type_name
+from windrow.spec.allocation import policies
+from windrow.spec.joining import Limits
 from windrow.spec.names import BRANCH, POSITION, WINDOW_TIME
 from windrow.spec.options import Options
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
@@ -229,7 +231,18 @@ def join_text(node: Join) -> str:
     using = "" if node.using is None else f"; using {node.using}"
     using += "" if node.alpha is None else f", alpha {node.alpha:g}"
     using += "" if node.cost is None else f", a comparison takes {node.cost:g}"
+    using += "" if node.limits is None else f"; {_limits_text(node.limits, dtype)}"
     return f"{how}on{keys} {_near(node.window, left or '', right or '', dtype)}{more}: {sides}{late}{using}"
+
+
+def _limits_text(limits: Limits, dtype: pl.DataType) -> str:
+    """What a join may spend, and how its sides share it."""
+    unit = "second" if isinstance(dtype, pl.Datetime) else "day" if dtype == pl.Date else "unit"
+    found = [] if limits.max_rate is None else [f"{limits.max_rate:,g} rows per {unit}"]
+    found += [] if limits.max_state is None else [f"{limits.max_state:,} rows of state"]
+    policy = limits.policy or policies(limits.max_rate, limits.max_state)[0]
+    seed = f", seed {limits.seed}" if limits.seed else ""
+    return f"at most {' and '.join(found)}, shared {policy}{seed}"
 
 
 def multi_join_text(node: MultiJoin) -> str:

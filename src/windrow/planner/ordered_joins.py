@@ -36,7 +36,12 @@ def join_below(node: Node) -> Join | None:
 
 def in_order(node: Join, time: str) -> Join:
     """A join for an ORDER BY this time, if it can have that order itself; else its results are only sorted."""
-    if node.using is not None or node.by_rows or refused(Kind.of(node.how), time) is not None:
+    if (
+        node.using is not None
+        or node.limits is not None
+        or node.by_rows
+        or refused(Kind.of(node.how), time) is not None
+    ):
         return node
     return replace(node, using="sync-filter" if timeless(node) else "adaptive")
 

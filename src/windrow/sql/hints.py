@@ -1,8 +1,12 @@
-"""Hints in SQL, ``SELECT /*+ USING(wid), MEMORY('64 MB') */ ..``: how a query should run, never what it means."""
+"""Hints in SQL, ``SELECT /*+ USING(wid), MEMORY('64 MB') */ ..``: how a query should run, and what it may spend.
+
+They never change what a query means, but for the limits of a join, which let it leave out rows.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -10,25 +14,34 @@ from sqlglot import exp
 from windrow.api.algorithm import MEMORY, USING, refusal
 from windrow.api.given import number, size
 from windrow.api.joins import FORCED
-from windrow.errors import QueryError, listing, underline
+from windrow.api.limits import NAMES, limits
+from windrow.errors import PlanError, QueryError, listing, underline
 from windrow.logical.nodes import Shape
+from windrow.spec.joining import Limits
 
 HINT = re.compile(r"(\w+)\s*\(\s*(?:'([^']*)'|([^'()]*?))\s*\)", re.ASCII)
 PART = re.compile(r"[^\s,()]+(?:\s*\([^()]*\))?|[^\s,]")
-KNOWN = ("USING(algorithm)", "MEMORY('64 MB')", "ALPHA(0.3)", "COST(0.001)")
+KNOWN = ("USING(algorithm)", "MEMORY('64 MB')")
+OF_JOINS = (
+    "USING(algorithm)",
+    "ALPHA(0.3)",
+    "COST(0.001)",
+    "MAX_RATE(1000)",
+    "MAX_STATE(50000)",
+    "SHARE('equal')",
+    "SEED(7)",
+)
 ALPHA, COST = "alpha", "cost"
+
+Given = dict[str, tuple[str, int, int]]  # by name: what is in parentheses, and where it stands
 
 
 @dataclass(frozen=True)
 class Hints:
-    """The algorithm to use, and the bytes that state should not exceed; of a join, when it changes, and the time of a
-    comparison. ``places``: where each stands in the text.
-    """
+    """The algorithm to use, and the bytes that state should not exceed; ``places``: where each stands in the text."""
 
     using: str | None = None
     memory: int | None = None
-    alpha: float | None = None
-    cost: float | None = None
     places: tuple[tuple[str, int, int], ...] = ()
 
     def check(self, window: Shape | None, text: str) -> None:
@@ -36,58 +49,88 @@ class Hints:
         if window is None and self.places:
             name, start, end = self.places[0]
             raise QueryError(f"{name.upper()} has no effect on groups by both times\n{underline(text, start, end)}")
-        for name, start, end in self.places:
-            if name in (ALPHA, COST):
-                raise _refused(f"{name.upper()} is about joins, and this is a window", text, start, end)
         if window is not None and (found := refusal(window, self.using, self.memory)) is not None:
             start, end = next((s, e) for name, s, e in self.places if name == found[0])
             raise QueryError(f"{found[1]}\n{underline(text, start, end)}")
 
 
-NONE = Hints()
-
-
 def hints(select: exp.Select, text: str) -> Hints:
     """The hints of a SELECT."""
+    given = _parts(select, text, (USING, MEMORY), KNOWN)
+    places = tuple((name, *place) for name, (_, *place) in given.items())
+    return Hints(_algorithm(given), _bytes(given, text), places)  # type: ignore[arg-type]
+
+
+def _parts(select: exp.Select, text: str, names: Collection[str], known: Sequence[str]) -> Given:
+    """The parts of a hint by their names, with their places in the text."""
     tree = select.args.get("hint")
     if tree is None:
-        return NONE
+        return {}
     start = tree.meta["start"] + len("/*+")
     body = text[start : tree.meta["end"] + 1 - len("*/")]
-    given: dict[str, tuple[str, int, int]] = {}
+    given: Given = {}
     for part in PART.finditer(body):
         place = (start + part.start(), start + part.end() - 1)
         match = HINT.fullmatch(part.group())
         name = match.group(1).lower() if match else ""
-        if match is None or name not in (USING, MEMORY, ALPHA, COST):
-            raise _refused(f"unknown hint {part.group()}; available: {listing(KNOWN)}", text, *place)
+        if match is None or name not in names:
+            raise _refused(f"unknown hint {part.group()}; available: {listing(known)}", text, *place)
         if name in given:
             raise _refused(f"{name.upper()} is given twice", text, *place)
         given[name] = ((match.group(2) or match.group(3) or "").strip(), *place)
     if not given:
-        raise _refused(f"the hint is empty; available: {listing(KNOWN)}", text, tree.meta["start"], tree.meta["end"])
-    places = tuple((name, *place) for name, (_, *place) in given.items())
-    alpha, cost = _number(given, ALPHA, text), _number(given, COST, text)
-    return Hints(_algorithm(given), _bytes(given, text), alpha, cost, places)  # type: ignore[arg-type]
+        raise _refused(f"the hint is empty; available: {listing(known)}", text, tree.meta["start"], tree.meta["end"])
+    return given
 
 
-def join_hint(select: exp.Select, text: str) -> Hints:
-    """The physical join that the hint of a SELECT names, and when it changes; the hint is used up."""
-    found = hints(select, text)
-    for name, start, end in found.places:
+@dataclass(frozen=True)
+class JoinHints:
+    """The physical join that is asked for, limits, and when an adaptive one changes."""
+
+    using: str | None = None
+    limits: Limits | None = None
+    alpha: float | None = None
+    cost: float | None = None
+
+
+def join_hint(select: exp.Select, text: str, pairs: int = 1) -> JoinHints:
+    """What the hint of a SELECT says of its joins, of which there are so many; the hint is used up."""
+    given = _parts(select, text, (USING, MEMORY, ALPHA, COST, *NAMES), OF_JOINS)
+    for name, (value, start, end) in given.items():
         if name == MEMORY:
-            raise _refused(f"{name.upper()} is about windows, and this is a join", text, start, end)
-        if name == USING and found.using not in FORCED:
-            raise _refused(f"no join is called {found.using}; available: {listing(FORCED)}", text, start, end)
+            raise _refused("MEMORY is about windows, and this is a join", text, start, end)
+        if name == USING and _algorithm({USING: (value, start, end)}) not in FORCED:
+            raise _refused(f"no join is called {value}; available: {listing(FORCED)}", text, start, end)
+        if name in NAMES and pairs > 1:
+            why = f"{name.upper()} is about one join, and here are {pairs}: put each into a query of its own in FROM"
+            raise _refused(why, text, start, end)
+    changes = _number(given, ALPHA, text), _number(given, COST, text)
+    found = JoinHints(_algorithm(given), _limits(given, text), *changes)
     select.set("hint", None)
     return found
 
 
-def _algorithm(given: dict[str, tuple[str, int, int]]) -> str | None:
+def _limits(given: Given, text: str) -> Limits | None:
+    values: dict[str, float | int | str] = {}
+    for name, (value, start, end) in given.items():
+        if name not in NAMES:
+            continue
+        try:
+            values[name] = value.lower() if name == "share" else float(value) if name == "max_rate" else int(value)
+        except ValueError:
+            raise _refused(f"{name.upper()} takes a number, not {value!r}", text, start, end) from None
+    try:
+        return limits(**values)
+    except (PlanError, QueryError) as error:
+        places = [place for name, (_, *place) in given.items() if name in NAMES]
+        raise type(error)(f"{error}\n{underline(text, *places[0])}") from None
+
+
+def _algorithm(given: Given) -> str | None:
     return given[USING][0].lower().replace("_", "-") if USING in given else None  # two_level needs no quotes
 
 
-def _bytes(given: dict[str, tuple[str, int, int]], text: str) -> int | None:
+def _bytes(given: Given, text: str) -> int | None:
     if MEMORY not in given:
         return None
     try:
@@ -96,7 +139,7 @@ def _bytes(given: dict[str, tuple[str, int, int]], text: str) -> int | None:
         raise _refused(str(error), text, *given[MEMORY][1:]) from None
 
 
-def _number(given: dict[str, tuple[str, int, int]], name: str, text: str) -> float | None:
+def _number(given: Given, name: str, text: str) -> float | None:
     if name not in given:
         return None
     value, *place = given[name]
