@@ -336,18 +336,22 @@ class Stream(Query):
         ['t', 'k', 't_right', 'k_right', 'v']
         """
         if isinstance(right, Table):
-            others: dict[str, Any] = {"within": within, "tumbling": tumbling, "origin": origin, "late": late}
-            others |= {"using": using, "max_rate": max_rate, "max_state": max_state, "share": share, "seed": seed}
+            others: dict[str, Any] = {
+                "within": within,
+                "tumbling": tumbling,
+                "origin": origin,
+                "late": late,
+                "using": using,
+            }
             others |= {"alpha": alpha, "cost": cost}
+            others |= {"max_rate": max_rate, "max_state": max_state, "share": share, "seed": seed}
             keys = on, left_on, right_on
             return replace(self, node=joined_with(self.node, right, keys, how, where, suffix, others))
         if not isinstance(right, Stream):
             raise QueryError(f"join() takes a stream or a table (wr.table), not {right!r}")
         late = "drop" if late is None else late
-        limited = limits(max_rate, max_state, share, seed)
-        asked = Asked(
-            on, left_on, right_on, within, tumbling, origin, how, where, suffix, late, using, limited, alpha, cost
-        )
+        more = using, alpha, cost, limits(max_rate, max_state, share, seed)
+        asked = Asked(on, left_on, right_on, within, tumbling, origin, how, where, suffix, late, *more)
         return Stream(asked.of(self.node, right.node), merged([self, right]))
 
     def join_asof(

@@ -215,7 +215,7 @@ class Build:
         if iop:
             check_join_in_order(node)
         asked, build = node, replace(self, in_order=iop or self.in_order)
-        if node is self.ordered and not iop:
+        if node is self.ordered and not iop and node.limits is None:
             node = in_order(node, time_of(node, wanted.of))
         wants = [Wanted(by_rows=True) if node.by_rows else wanted_on(n, n.progress) for n in node.inputs]
         sides = [build.pipelines(each, want) for each, want in zip(node.inputs, wants, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -10,7 +10,7 @@ from windrow.errors import QueryError, listing
 from windrow.logical.expressions import fail
 from windrow.logical.nodes import Node
 from windrow.sql.band import Bands
-from windrow.sql.hints import JoinHints
+from windrow.sql.hints import NONE, Hints
 from windrow.sql.pairs import Pairs
 from windrow.sql.parts import Origins
 from windrow.sql.relations import HALF, Leaf, Pair, Relation, Static
@@ -21,8 +21,7 @@ from windrow.sql.trees import MATCHED, WindowClause
 
 @dataclass
 class JoinedTables:
-    """The tables of a SELECT with joins, and how their rows are paired. ``hints``: the physical join to use, and
-    what it may spend.
+    """The tables of a SELECT with joins, and how their rows are paired. ``hints``: the physical join, and limits.
 
     ``clause``: a window over all of it.
     """
@@ -31,7 +30,7 @@ class JoinedTables:
     select: exp.Select
     whole: Relation
     leaves: list[Leaf | Static]
-    hints: JoinHints = field(default_factory=JoinHints)
+    hints: Hints = NONE
     clause: WindowClause | None = None
 
     def plan(self) -> Node:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 
 from sqlglot import exp
@@ -16,7 +16,7 @@ from windrow.logical.expressions import fail, resolve
 from windrow.logical.nodes import UNMATCHED, Node
 from windrow.spec.tables import Table
 from windrow.sql.band import Bands, Distance, as_condition, nearest
-from windrow.sql.hints import JoinHints
+from windrow.sql.hints import NONE, Hints
 from windrow.sql.nearest import nearest_rows
 from windrow.sql.parts import Origins, Part, Sides, own_names
 from windrow.sql.relations import Leaf, Pair, Relation, Static
@@ -40,15 +40,15 @@ class Near:
 
 @dataclass
 class Pairs:
-    """Plans the joins of one FROM. ``hints``: the physical join, if the query names one, and what it may spend.
-    ``wanted``: the times that the results should progress on.
+    """Plans the joins of one FROM. ``hints``: the physical join, and its limits. ``wanted``: the times that the
+    results should progress on.
     """
 
     terms: Terms
     leaves: Sequence[Leaf | Static]
     origins: Origins
     bands: Bands
-    hints: JoinHints = field(default_factory=JoinHints)
+    hints: Hints = NONE
     wanted: frozenset[str] = frozenset()
 
     def part(self, relation: Relation, given: tuple[Distance, ...] = ()) -> Part:
@@ -134,9 +134,9 @@ class Pairs:
                 late=(left.late, right.late),
                 by_rows=near.by_rows,
                 using=self.hints.using,
-                limits=self.hints.limits,
                 alpha=self.hints.alpha,
                 cost=self.hints.cost,
+                limits=self.hints.limits,
             )
 
     # -- conditions ----------------------------------------------------------------------------------------------
