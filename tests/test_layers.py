@@ -65,6 +65,7 @@ DEFINITIONS = (
     "spec.joining",
     "windows",
     "windows.multiway",
+    "windows.pairing",
     "windows.widjoin",
     "progress",
     "errors",

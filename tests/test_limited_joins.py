@@ -188,7 +188,7 @@ def test_limits_in_sql_are_hints():
         (
             "MAX_RATES(1)",
             FROM,
-            "available: MAX_RATE(1000), MAX_STATE(50000), SEED(7), SHARE('equal'), USING(algorithm)",
+            "available: ALPHA(0.3), COST(0.001), MAX_RATE(1000), MAX_STATE(50000)",
         ),
         ("MEMORY('1 MB')", FROM, "MEMORY is about windows, and this is a join"),
         (

@@ -13,6 +13,9 @@ from windrow.bench.eqg import EQG
 from windrow.bench.experiment import Experiment, Outcome
 from windrow.bench.flush import FLUSH
 from windrow.bench.growth import GROWTH
+from windrow.bench.inorder_analytic import INORDER_ANALYTIC
+from windrow.bench.inorder_concurrency import INORDER_CONCURRENCY
+from windrow.bench.inorder_rate import INORDER_RATE
 from windrow.bench.join_late import JOIN_LATE
 from windrow.bench.join_limit import JOIN_LIMIT
 from windrow.bench.join_skew import JOIN_SKEW
@@ -61,6 +64,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         JOIN_SKEW,
         JOIN_LATE,
         JOINT_PUNCTUATION,
+        INORDER_ANALYTIC,
+        INORDER_CONCURRENCY,
+        INORDER_RATE,
         OPTIMIZER_GRID,
         SHED_RATES,
         MEMORY_FIXED,

@@ -9,10 +9,11 @@ from sqlglot import exp
 
 from windrow.errors import PlanError, QueryError, listing
 from windrow.logical.checked import on_value
+from windrow.logical.checked_limits import check_limits
+from windrow.logical.checked_order import check_order
 from windrow.logical.expressions import dtype_of, fail
 from windrow.logical.nodes import How, Join, Node, Side
 from windrow.progress import LONGEST
-from windrow.spec.allocation import checked_limits
 from windrow.spec.functions import Function
 from windrow.spec.joining import Limits
 from windrow.spec.options import Policy
@@ -43,6 +44,8 @@ def joined(
     late: tuple[Policy, Policy] = ("drop", "drop"),
     by_rows: bool = False,
     using: str | None = None,
+    alpha: float | None = None,
+    cost: float | None = None,
     limits: Limits | None = None,
 ) -> Join:
     """A join of streams that progress, on keys that can be equal; its names are all different.
@@ -60,33 +63,12 @@ def joined(
         common_type(a, dtype_of(a, left.schema, sql), b, dtype_of(b, right.schema, sql), sql)
     columns = all_columns(left, right) if columns is None else columns
     check_names(columns)
-    node = Join(left, right, tuple(on), window, columns, where, how, test, late, by_rows, using, limits=limits)
+    ways = using, alpha, limits, cost
+    node = Join(left, right, tuple(on), window, columns, where, how, test, late, by_rows, *ways)
     check_limits(node)
+    check_order(node)
     check_conditions(node.pairs, where, test, sql)
     return node
-
-
-def check_limits(node: Join) -> None:
-    """Refuse limits that leave nothing, or that a join cannot keep and give right results."""
-    limits = node.limits
-    if limits is None:
-        return
-    checked_limits(limits.max_rate, limits.max_state, limits.policy)
-    if node.how not in ("inner", "semi"):
-        raise PlanError(
-            f"{node.how} joins with limits would be wrong: a row whose partner was shed would come out as one that "
-            "has none. max_rate and max_state are for inner joins, max_rate for semi joins, too"
-        )
-    if node.how == "semi" and limits.max_state is not None:
-        raise PlanError(
-            "max_state is for inner joins: a row of a semi join leaves with its first partner. Give max_rate alone"
-        )
-    if node.by_rows:
-        raise PlanError("limits are per unit of time, and this join is over row numbers: join by times")
-    if node.using is not None:
-        raise PlanError(
-            f"a join with limits has an algorithm of its own, and using={node.using!r} names another: leave out one"
-        )
 
 
 def check_names(columns: Columns) -> None:

@@ -6,13 +6,12 @@ They never change what a query means, but for the limits of a join, which let it
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from windrow.api.algorithm import MEMORY, USING, refusal
-from windrow.api.given import size
+from windrow.api.given import number, size
 from windrow.api.joins import FORCED
 from windrow.api.limits import NAMES, limits
 from windrow.errors import PlanError, QueryError, listing, underline
@@ -22,17 +21,23 @@ from windrow.spec.joining import Limits
 HINT = re.compile(r"(\w+)\s*\(\s*(?:'([^']*)'|([^'()]*?))\s*\)", re.ASCII)
 PART = re.compile(r"[^\s,()]+(?:\s*\([^()]*\))?|[^\s,]")
 KNOWN = ("USING(algorithm)", "MEMORY('64 MB')")
-OF_JOINS = ("USING(algorithm)", "MAX_RATE(1000)", "MAX_STATE(50000)", "SHARE('equal')", "SEED(7)")
-
+ALPHA, COST = "alpha", "cost"
+LIMITS = ("MAX_RATE(1000)", "MAX_STATE(50000)", "SHARE('equal')", "SEED(7)")
+OF_JOINS = ("USING(join)", "ALPHA(0.3)", "COST(0.001)", *LIMITS)
 Given = dict[str, tuple[str, int, int]]  # by name: what is in parentheses, and where it stands
 
 
 @dataclass(frozen=True)
 class Hints:
-    """The algorithm to use, and the bytes that state should not exceed; ``places``: where each stands in the text."""
+    """The algorithm to use, and the bytes that state should not exceed; of a join, when it changes, the time of a
+    comparison, and its limits. ``places``: where each stands in the text.
+    """
 
     using: str | None = None
     memory: int | None = None
+    alpha: float | None = None
+    cost: float | None = None
+    limits: Limits | None = None
     places: tuple[tuple[str, int, int], ...] = ()
 
     def check(self, window: Shape | None, text: str) -> None:
@@ -40,23 +45,22 @@ class Hints:
         if window is None and self.places:
             name, start, end = self.places[0]
             raise QueryError(f"{name.upper()} has no effect on groups by both times\n{underline(text, start, end)}")
+        for name, start, end in self.places:
+            if name in (ALPHA, COST, *NAMES):
+                raise _refused(f"{name.upper()} is about joins, and this is a window", text, start, end)
         if window is not None and (found := refusal(window, self.using, self.memory)) is not None:
             start, end = next((s, e) for name, s, e in self.places if name == found[0])
             raise QueryError(f"{found[1]}\n{underline(text, start, end)}")
 
 
+NONE = Hints()
+
+
 def hints(select: exp.Select, text: str) -> Hints:
     """The hints of a SELECT."""
-    given = _parts(select, text, (USING, MEMORY), KNOWN)
-    places = tuple((name, *place) for name, (_, *place) in given.items())
-    return Hints(_algorithm(given), _bytes(given, text), places)  # type: ignore[arg-type]
-
-
-def _parts(select: exp.Select, text: str, names: Collection[str], known: Sequence[str]) -> Given:
-    """The parts of a hint by their names, with their places in the text."""
     tree = select.args.get("hint")
     if tree is None:
-        return {}
+        return NONE
     start = tree.meta["start"] + len("/*+")
     body = text[start : tree.meta["end"] + 1 - len("*/")]
     given: Given = {}
@@ -64,36 +68,30 @@ def _parts(select: exp.Select, text: str, names: Collection[str], known: Sequenc
         place = (start + part.start(), start + part.end() - 1)
         match = HINT.fullmatch(part.group())
         name = match.group(1).lower() if match else ""
-        if match is None or name not in names:
-            raise _refused(f"unknown hint {part.group()}; available: {listing(known)}", text, *place)
+        if match is None or name not in (USING, MEMORY, ALPHA, COST, *NAMES):
+            known = listing(dict.fromkeys((*KNOWN, *OF_JOINS)))
+            raise _refused(f"unknown hint {part.group()}; available: {known}", text, *place)
         if name in given:
             raise _refused(f"{name.upper()} is given twice", text, *place)
         given[name] = ((match.group(2) or match.group(3) or "").strip(), *place)
     if not given:
-        raise _refused(f"the hint is empty; available: {listing(known)}", text, tree.meta["start"], tree.meta["end"])
-    return given
+        raise _refused(f"the hint is empty; available: {listing(KNOWN)}", text, tree.meta["start"], tree.meta["end"])
+    places = tuple((name, *place) for name, (_, *place) in given.items())
+    alpha, cost = _number(given, ALPHA, text), _number(given, COST, text)
+    return Hints(_algorithm(given), _bytes(given, text), alpha, cost, _limits(given, text), places)  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True)
-class JoinHints:
-    """The physical join that is asked for, and limits."""
-
-    using: str | None = None
-    limits: Limits | None = None
-
-
-def join_hint(select: exp.Select, text: str, pairs: int = 1) -> JoinHints:
+def join_hint(select: exp.Select, text: str, joins: int = 1) -> Hints:
     """What the hint of a SELECT says of its joins, of which there are so many; the hint is used up."""
-    given = _parts(select, text, (USING, MEMORY, *NAMES), OF_JOINS)
-    for name, (value, start, end) in given.items():
+    found = hints(select, text)
+    for name, start, end in found.places:
         if name == MEMORY:
-            raise _refused("MEMORY is about windows, and this is a join", text, start, end)
-        if name == USING and _algorithm({USING: (value, start, end)}) not in FORCED:
-            raise _refused(f"no join is called {value}; available: {listing(FORCED)}", text, start, end)
-        if name in NAMES and pairs > 1:
-            why = f"{name.upper()} is about one join, and here are {pairs}: put each into a query of its own in FROM"
+            raise _refused(f"{name.upper()} is about windows, and this is a join", text, start, end)
+        if name == USING and found.using not in FORCED:
+            raise _refused(f"no join is called {found.using}; available: {listing(FORCED)}", text, start, end)
+        if name in NAMES and joins > 1:
+            why = f"{name.upper()} is about one join, and here are {joins}: put each into a query of its own in FROM"
             raise _refused(why, text, start, end)
-    found = JoinHints(_algorithm(given), _limits(given, text))
     select.set("hint", None)
     return found
 
@@ -125,6 +123,16 @@ def _bytes(given: Given, text: str) -> int | None:
         return size(given[MEMORY][0])
     except QueryError as error:
         raise _refused(str(error), text, *given[MEMORY][1:]) from None
+
+
+def _number(given: Given, name: str, text: str) -> float | None:
+    if name not in given:
+        return None
+    value, *place = given[name]
+    try:
+        return number(float(value), name)
+    except (ValueError, QueryError):
+        raise _refused(f"{name.upper()} takes a number, not {value!r}", text, *place) from None
 
 
 def _refused(why: str, text: str, start: int, end: int) -> QueryError:
