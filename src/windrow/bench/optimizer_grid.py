@@ -104,9 +104,9 @@ def joins(quick: bool) -> list[Joined]:
 def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
     """All cases, each by every algorithm."""
     found: list[Measured] = []
-    aggregations, both = grid(quick), joins(quick)
-    for number, case in enumerate([*aggregations, *both]):
-        say(str(case), number / (len(aggregations) + len(both)))
+    cases: list[Case | Joined] = [*grid(quick), *joins(quick)]
+    for number, case in enumerate(cases):
+        say(str(case), number / len(cases))
         found.append(measured(case, ROUNDS) if isinstance(case, Case) else joined(case, ROUNDS))
     return outcome(found)
 
