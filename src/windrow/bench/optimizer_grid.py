@@ -15,7 +15,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from typing import Any, TypeVar
 
 import numpy as np
@@ -104,9 +104,9 @@ def joins(quick: bool) -> list[Joined]:
 def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
     """All cases, each by every algorithm."""
     found: list[Measured] = []
-    aggregations, both = grid(quick), joins(quick)
-    for number, case in enumerate([*aggregations, *both]):
-        say(str(case), number / (len(aggregations) + len(both)))
+    cases: list[Case | Joined] = [*grid(quick), *joins(quick)]
+    for number, case in enumerate(cases):
+        say(str(case), number / len(cases))
         found.append(measured(case, ROUNDS) if isinstance(case, Case) else joined(case, ROUNDS))
     return outcome(found)
 
@@ -178,7 +178,7 @@ def steps(case: Joined) -> list[tuple[pl.DataFrame, pl.DataFrame]]:
         order = np.argsort(arrives, kind="stable")
         rows = pl.DataFrame({"@k": rng.integers(0, case.keys, len(at)), PROGRESS: at[order]})
         edges = np.searchsorted(arrives[order], np.arange(count + 1) * length)
-        sides.append([rows[int(a) : int(b)] for a, b in zip(edges, edges[1:], strict=False)])
+        sides.append([rows[int(a) : int(b)] for a, b in pairwise(edges)])
     return list(zip(*sides, strict=True))
 
 

@@ -207,7 +207,9 @@ def _shared(stage: Stage, given: Sequence[Flow], out: Flow) -> Spent:
     pane, longest = math.gcd(*(w.pane for w in windows)), max(w.range for w in windows)
     groups, keys = flow.keys_in(keys_of(stage), pane), keys_of(stage)
     slices = CHUNK * min(1.0, SLICES * pane / longest)
-    nanos = A * flow.rate + (B * groups + C * flow.keys_in(keys, longest) + slices) / pane + EMIT * out.rate
+    again = 1 + longest / max(pane, BATCH / flow.rate) if flow.rate else 1.0
+    per_pane = (B * groups + C * flow.keys_in(keys, longest)) * again + slices
+    nanos = A * flow.rate + per_pane / pane + EMIT * out.rate
     return nanos, WIDTH * (len(keys) + 2) * groups * (longest + flow.wait) / pane
 
 
