@@ -13,6 +13,9 @@ from windrow.bench.eqg import EQG
 from windrow.bench.experiment import Experiment, Outcome
 from windrow.bench.flush import FLUSH
 from windrow.bench.growth import GROWTH
+from windrow.bench.inorder_analytic import INORDER_ANALYTIC
+from windrow.bench.inorder_concurrency import INORDER_CONCURRENCY
+from windrow.bench.inorder_rate import INORDER_RATE
 from windrow.bench.join_late import JOIN_LATE
 from windrow.bench.join_limit import JOIN_LIMIT
 from windrow.bench.join_skew import JOIN_SKEW
@@ -60,6 +63,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         JOIN_SKEW,
         JOIN_LATE,
         JOINT_PUNCTUATION,
+        INORDER_ANALYTIC,
+        INORDER_CONCURRENCY,
+        INORDER_RATE,
         SHED_RATES,
         MEMORY_FIXED,
         MEMORY_VARIABLE,

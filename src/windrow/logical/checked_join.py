@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from windrow.errors import PlanError, QueryError, listing
 from windrow.logical.checked import on_value
+from windrow.logical.checked_order import check_order
 from windrow.logical.expressions import dtype_of, fail
 from windrow.logical.nodes import How, Join, Node, Side
 from windrow.progress import LONGEST
@@ -41,6 +42,8 @@ def joined(
     late: tuple[Policy, Policy] = ("drop", "drop"),
     by_rows: bool = False,
     using: str | None = None,
+    alpha: float | None = None,
+    cost: float | None = None,
 ) -> Join:
     """A join of streams that progress, on keys that can be equal; its names are all different.
 
@@ -57,7 +60,8 @@ def joined(
         common_type(a, dtype_of(a, left.schema, sql), b, dtype_of(b, right.schema, sql), sql)
     columns = all_columns(left, right) if columns is None else columns
     check_names(columns)
-    node = Join(left, right, tuple(on), window, columns, where, how, test, late, by_rows, using)
+    node = Join(left, right, tuple(on), window, columns, where, how, test, late, by_rows, using, alpha, cost=cost)
+    check_order(node)
     check_conditions(node.pairs, where, test, sql)
     return node
 

@@ -227,6 +227,8 @@ def join_text(node: Join) -> str:
     late = "" if node.late == ("drop", "drop") else f"; late left rows: {node.late[0]}, right rows: {node.late[1]}"
     how = "" if node.how == "inner" else f"{node.how} "
     using = "" if node.using is None else f"; using {node.using}"
+    using += "" if node.alpha is None else f", alpha {node.alpha:g}"
+    using += "" if node.cost is None else f", a comparison takes {node.cost:g}"
     return f"{how}on{keys} {_near(node.window, left or '', right or '', dtype)}{more}: {sides}{late}{using}"
 
 

@@ -48,8 +48,8 @@ class Join(Node):
     ``columns``; so does ``test``, a Python function. ``how``: which rows come out without a partner, with NULL for the
     columns of the other side; of a semi join the left rows that have a partner, of an anti join those that have none.
     ``late``: what happens to late rows of each side. ``by_rows``: the times are row numbers. ``using``: the physical
-    join, if the query names one. ``alpha``: of an ordered join, from which share of its time on it filters before it
-    orders. ``limits``: what it may spend.
+    join, if the query names one. ``alpha``: of an adaptive one, from which share of its time on it filters before it
+    orders; ``cost``: the time to compare two rows, in the smallest unit of progress. ``limits``: what it may spend.
     """
 
     left: Node
@@ -65,6 +65,7 @@ class Join(Node):
     using: str | None = None
     alpha: float | None = None
     limits: Limits | None = None
+    cost: float | None = None
 
     @property
     def inputs(self) -> tuple[Node, ...]:

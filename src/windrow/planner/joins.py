@@ -20,6 +20,7 @@ from windrow.operators.joins.finished import Named
 from windrow.operators.joins.opib_join import refused
 from windrow.operators.joins.window_join import Kind, On
 from windrow.operators.state.late import late_schema
+from windrow.planner.ordered_joins import making
 from windrow.planner.partition import ByKeys, BySlice, Partition
 from windrow.planner.plan import MELD, Arm, Pipeline, Stage, Step
 from windrow.planner.rows import merging
@@ -28,10 +29,16 @@ from windrow.windows.pairing import SameWindow, Within
 
 SIDES: tuple[Side, Side] = (0, 1)
 KEPT = "a row is kept until the other side has promised past its last partner"
-PHYSICAL: dict[str, tuple[type[OpobJoin | OpibJoin] | None, str]] = {
+Physical = Callable[[WindowJoin], Operator]
+PHYSICAL: dict[str, tuple[Physical | None, str]] = {
     "oa": (None, KEPT),
     "opob": (OpobJoin, f"{KEPT}; results in order, each held until no earlier one can come"),
     "opib": (OpibJoin, "rows are held, and joined so that results come out in order"),
+}
+IN_ORDER: dict[str, str] = {
+    "sync-filter": "rows wait until no earlier one can come, and are joined in that order",
+    "filter-order": "rows are joined as they come; results are held until no earlier one can come",
+    "adaptive": "rows wait, or results do, whichever is better at the present rates; results in order",
 }
 SLICES = 8  # slices of time are so many times as long as the band, so that few rows lie near a border
 
@@ -132,10 +139,9 @@ def join_stage(
     """``on``: which time of a result its consumer wants to progress on; the later one if it does not say. ``joint``: it
     wants promises about both times, too; a join that holds results back has none.
     """
-    usual = LEFT if node.how in ("semi", "anti") else LATER  # their results have no other time
-    time = cast("On", (on or usual).removeprefix("@"))
+    time = time_of(node, on)
     name = _physical(node, time, in_order)
-    ordered, kept = PHYSICAL[name]
+    ordered, kept = (making(node), IN_ORDER[name]) if name in IN_ORDER else PHYSICAL[name]
     joint = joint and ordered is None
     types = [{name: node.pairs[name] for name, from_side, _ in node.columns if from_side == side} for side in SIDES]
     join = partial(
@@ -159,15 +165,21 @@ def join_stage(
     return Stage(number, node, arms, (Step("join", make, says),), algorithm, late)
 
 
+def time_of(node: Join, on: str | None) -> On:
+    """The time that its results progress on, for a consumer that wants this one, or says nothing."""
+    usual = LEFT if node.how in ("semi", "anti") else LATER  # their results have no other time
+    return cast("On", (on or usual).removeprefix("@"))
+
+
 def _physical(node: Join, time: On, in_order: bool) -> str:
     """Rows in order are joined in order, without a buffer of results where that is possible."""
-    reason = refused(Kind.of(node.how), time)
-    if node.using == "opib" and reason is not None:
+    reason = refused(Kind.of(node.how), time, node.using or "opib")
+    if node.using in ("opib", *IN_ORDER) and reason is not None:
         raise PlanError(reason)
     if in_order:
         return "opib" if reason is None else "opob"
     return node.using or "oa"
 
 
-def _ordered(kind: type[OpobJoin | OpibJoin], join: Callable[[], WindowJoin]) -> Operator:
+def _ordered(kind: Physical, join: Callable[[], WindowJoin]) -> Operator:
     return kind(join())
