@@ -38,7 +38,10 @@ def frames(inputs, seed=1):
 
 
 def joined(inputs, **options):
-    streams = [wr.stream(f, "t", slack=0, name=f"s{n}") for n, f in enumerate(frames(inputs))]
+    streams = [
+        wr.stream(rows, "t", slack=0, name=f"s{n}", statistics=wr.Statistics(rate, keys))
+        for n, (rows, (rate, _, keys)) in enumerate(zip(frames(inputs), inputs, strict=True))
+    ]
     within = {f"s{n}": held for n, (_, held, _) in enumerate(inputs)}
     return wr.multi_join(*streams, on="k", within=within, **options)
 

@@ -16,7 +16,7 @@ from windrow.spec.functions import Function
 from windrow.spec.options import Policy
 from windrow.windows.multiway import Ranges
 
-MOST = 8  # streams of one join
+MOST = 7  # streams of one join: all orders of joining them are compared
 Columns = tuple[tuple[str, int, str], ...]
 
 

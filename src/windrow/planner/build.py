@@ -236,7 +236,7 @@ class Build:
         arms = multi_arms(node, sides)
         way = way_of(node, arms, self.given)
         if not way.order:
-            return multi_stage(next(self.numbers), node, arms, moment, way)
+            return multi_stage(next(self.numbers), node, arms, moment, way, way.probes)
         join, of = pipeline_of(node, way.order, moment)
         return replace(self._join(join, Wanted(of)), node=node, algorithm=way.name, choice=way)
 

@@ -66,8 +66,15 @@ def early(node: MultiJoin) -> tuple[list[exp.Expr], list[exp.Expr]]:
     return soon, [each for each in every if each not in soon]
 
 
-def multi_stage(number: int, node: MultiJoin, arms: tuple[Arm, ...], on: Moment, choice: Choice) -> Stage:
-    """``on``: which time of a result its consumer wants to progress on."""
+def multi_stage(
+    number: int,
+    node: MultiJoin,
+    arms: tuple[Arm, ...],
+    on: Moment,
+    choice: Choice,
+    orders: tuple[tuple[int, ...], ...] = (),
+) -> Stage:
+    """``on``: which time of a result its consumer wants to progress on. ``orders``: of the probes of each input."""
     soon, rest = early(node)
     make = partial(
         Operator,
@@ -79,6 +86,7 @@ def multi_stage(number: int, node: MultiJoin, arms: tuple[Arm, ...], on: Moment,
         where=translate(exp.and_(*rest), node.schema) if rest else None,
         test=node.test,
         late=node.late,
+        orders=orders,
     )
     says = f"{multi_join_text(node).split(': ')[0]}; {KEPT}; progress on the {on.name.removeprefix('@')}"
     first = node.members[0]

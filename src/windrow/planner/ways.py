@@ -16,7 +16,7 @@ from windrow.logical.node import columns_in
 from windrow.logical.nodes import MultiJoin, Statistics
 from windrow.planner.choice import GOES_ON, LEAST, Given, sample_of
 from windrow.planner.choose import Choice, Option
-from windrow.planner.choose.costs.multiway import KEYS, ROWS, Streams, costs, uniform
+from windrow.planner.choose.costs.multiway import KEYS, ROWS, Streams, costs, probe_orders, uniform
 from windrow.planner.multi import MULTI, early, key_columns
 from windrow.planner.plan import Arm
 from windrow.spec.names import PROGRESS
@@ -27,9 +27,12 @@ PIPELINE = "pipeline"
 
 @dataclass(frozen=True)
 class Way(Choice):
-    """How a multi-way join runs; an option is microseconds for a thousand rows of all inputs."""
+    """How a multi-way join runs; an option is microseconds for a thousand rows of all inputs. ``probes``: the orders
+    in which rows of each input probe the others at first.
+    """
 
     says: str = ""
+    probes: tuple[tuple[int, ...], ...] = ()
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -73,11 +76,11 @@ def way_of(node: MultiJoin, arms: Sequence[Arm], given: Given) -> Way:
     if kept is not None:
         if sorted(_order(kept)) not in ([], list(range(len(node.members)))):
             raise PlanError(f"the checkpoint has joined the streams as {kept!r}, which is no order of these")
-        return Way(kept, GOES_ON, tuple(options), says=streams.says)
+        return Way(kept, GOES_ON, tuple(options), says=streams.says, probes=probe_orders(streams))
     reason = "the cheapest by the cost model"
     if node.using is not None:
         reason = "as asked for" if node.using == MULTI else "as asked for, in the cheapest order by the cost model"
-    return Way(options[0].name, reason, tuple(options), says=streams.says)
+    return Way(options[0].name, reason, tuple(options), says=streams.says, probes=probe_orders(streams))
 
 
 def _refused(node: MultiJoin, order: Sequence[int]) -> str:

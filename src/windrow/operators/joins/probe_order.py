@@ -75,6 +75,14 @@ class ProbeOrder:
             width *= self._fanout(target)
         return total
 
+    def compared(self, held: Sequence[float]) -> float:
+        """How many rows one row of the input is compared with in nested loops over what the targets hold."""
+        total, width = 0.0, 1.0
+        for target in self.targets:
+            total += width * held[target]
+            width *= self._fanout(target)
+        return total
+
     def _fanout(self, target: int) -> float:
         found = self.of[target].fanout
         return 1.0 if found is None else found
