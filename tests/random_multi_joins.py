@@ -15,8 +15,8 @@ VALUES = ("x", "y", "v", "w", "z")
 FEW = {2: 14, 3: 12, 4: 7, 5: 5}  # rows of each input: the oracle looks at all combinations
 
 
-def drawn(seed, using=None):
-    """A join, and what follows it. ``using``: how it runs, as the query names it."""
+def drawn(seed, using=None, **more):
+    """A join, and what follows it. ``using``: how it runs, as the query names it, with ``more`` that says how."""
     rng = random.Random(f"multi {seed}")
     count = rng.choice([2, 3, 3, 3, 3, 4, 5])
     kind = rng.choice(sorted(KEYS))
@@ -24,7 +24,7 @@ def drawn(seed, using=None):
     draw = Drawn(rng, FEW[count], rng.random() < 0.3, rng.choice([0, 7, 30]), tuple(kinds[:2]))
     members = [_member(draw, kind, value) for kind, value in zip(kinds, VALUES, strict=False)]
     options = {"on": _keys(draw), "within": _within(draw, members), "where": _condition(draw, count), "using": using}
-    return _followed(draw, wr.multi_join(*members, **options), count)
+    return _followed(draw, wr.multi_join(*members, **options, **more), count)
 
 
 def _member(draw, kind, value):

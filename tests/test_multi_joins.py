@@ -2,6 +2,7 @@
 
 import random
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from unittest.mock import patch
 
@@ -11,8 +12,10 @@ import pytest
 from how_many import EXAMPLES
 from random_multi_joins import drawn
 from test_joins import check_among, micro_batches, with_sources
+from windrow.logical.nodes import MultiJoin
 from windrow.planner import ways
 from windrow.planner.choose.costs.multiway import orders
+from windrow.spec.in_order import MODES
 from windrow.testing import compare, oracle, replay
 from windrow.testing.disturbed import disturbed
 from windrow.testing.simulated import SimulatedSpark
@@ -62,3 +65,33 @@ def test_both_ways_as_spark_drives_them(seed, using):
         spark = SimulatedSpark(shards=3, seed=seed)
         whole = spark.collect(with_sources(query, {n: spark.frame([d[::2], d[1::2]]) for n, d in given.items()}))
         compare(whole, expected, f"batch, seed {seed}")
+
+
+def followed_at_once(query):
+    """The join of a query that is drawn, with nothing after it."""
+    return replace(query, node=next(node for node in query.node.walk() if isinstance(node, MultiJoin)))
+
+
+@pytest.mark.parametrize("seed", SEEDS[::3])
+def test_in_order_it_equals_the_oracle_and_below_whatever_follows(seed):
+    using = MODES[seed % 3]
+    query = drawn(seed, using, cost=1e-3 if using == "adaptive" else None)
+    replay(query, runs=1, seed=seed)
+
+
+@pytest.mark.parametrize("seed", SEEDS[::10])
+@pytest.mark.parametrize("using", MODES)
+def test_in_order_results_are_so_on_spark_too(seed, using):
+    """In order across shards and micro-batches."""
+    whole = drawn(seed, using, cost=1e-3 if using == "adaptive" else None)
+    query = followed_at_once(whole)
+    given = {scan.name: whole.sources[scan.name].data for scan in query.plan().scans()}
+
+    def streaming(spark):
+        return with_sources(query, {name: spark.stream(data.schema) for name, data in given.items()})
+
+    out = disturbed(streaming, micro_batches(given, random.Random(seed)), seed, shards=1)
+    found = pl.concat([batch.results for batch in out])
+    check_among(found, oracle(query), f"streaming, seed {seed}")
+    times = found.select(pl.max_horizontal(*query.node.pair_times))
+    assert times.equals(times.sort(times.columns[0]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,19 +13,21 @@ from windrow.logical.checked_sequence import key_type
 from windrow.logical.explain import multi_join_text
 from windrow.logical.expressions import translate
 from windrow.logical.node import columns_in
+from windrow.logical.multi_join import MULTI
 from windrow.logical.nodes import MultiJoin
 from windrow.operators import MultiJoin as Operator
 from windrow.operators import Project as ProjectOperator
 from windrow.operators import WithKeys
 from windrow.operators.state.late import late_schema
 from windrow.planner.choose import Choice
+from windrow.planner.joins import IN_ORDER
+from windrow.planner.ordered_joins import making
 from windrow.planner.partition import ByKeys
 from windrow.planner.plan import Arm, Pipeline, Stage, Step
 from windrow.planner.rules.push_filters import conjuncts, harmless
 from windrow.spec.names import PROGRESS
 from windrow.windows.multiway import Moment
 
-MULTI = "multi"
 KEPT = "a row probes one input after another; it is kept until all others have promised past what it can be joined with"
 
 
@@ -76,7 +78,7 @@ def multi_stage(
 ) -> Stage:
     """``on``: which time of a result its consumer wants to progress on. ``orders``: of the probes of each input."""
     soon, rest = early(node)
-    make = partial(
+    join = partial(
         Operator,
         key_columns(node),
         node.ranges,
@@ -88,7 +90,14 @@ def multi_stage(
         late=node.late,
         orders=orders,
     )
-    says = f"{multi_join_text(node).split(': ')[0]}; {KEPT}; progress on the {on.name.removeprefix('@')}"
+    make, order = join, ""
+    if node.using in IN_ORDER:
+        make, order = partial(_ordered, making(node), join), f"{IN_ORDER[node.using]}; "
+    says = f"{multi_join_text(node).split(': ')[0]}; {order}{KEPT}; progress on the {on.name.removeprefix('@')}"
     first = node.members[0]
     late = tuple(late_schema(dict(node.schema), first.schema[first.progress or ""]).items())
-    return Stage(number, node, arms, (Step("join", make, says),), MULTI, late, choice)
+    return Stage(number, node, arms, (Step("join", make, says),), choice.name, late, choice)
+
+
+def _ordered(kind: Callable[[Operator], Any], join: Callable[[], Operator]) -> Any:
+    return kind(join())

@@ -13,6 +13,7 @@ from windrow.operators.state.runs import Runs
 from windrow.progress import END, START, Punctuation
 from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.names import PROGRESS
+from windrow.windows.pairing import Side
 
 JOIN, PROMISES = "join", "promises"
 HELD: dict[str, tuple[int, ...]] = {"left": (0,), "right": (1,), "later": (0, 1)}  # which rows wait, by the order
@@ -117,9 +118,14 @@ class OpibJoin:
         if len(self.held) > 1:  # partners are those that came before, or come with it
             return min(p.value for p in self.promised), END
         assert isinstance(self.join, WindowJoin)
-        [side] = self.held
+        side = self._only()
         own, other = self.promised[side].value, self.promised[1 - side].value
         return own, other if other in (START, END) else int(self.join.window.first_kept(side, other))
+
+    def _only(self) -> Side:
+        """The side whose rows wait, if it is one."""
+        [side] = self.held
+        return 1 if side else 0
 
     def on_flush(self) -> list[Item]:
         return self.join.on_flush()
@@ -143,7 +149,7 @@ class OpibJoin:
         if len(self.held) > 1:
             return [(port, own) for port in self.held]
         assert isinstance(self.join, WindowJoin)
-        [side] = self.held
+        side = self._only()
         return [(side, own), (1 - side, int(self.join.window.partners(side, last)[1]) + 1)]
 
     def needs_of_result(self, time: int) -> list[tuple[int, int]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import permutations
 from math import prod
 from typing import Literal
@@ -76,7 +77,7 @@ def probe_orders(streams: Streams) -> tuple[tuple[int, ...], ...]:
     """For each input the best order in which its rows probe the others."""
     numbers = range(len(streams.rates))
     return tuple(
-        min(permutations(n for n in numbers if n != number), key=lambda order, of=number: _probing(streams, of, order))
+        min(permutations(n for n in numbers if n != number), key=partial(_probing, streams, number))
         for number in numbers
     )
 
