@@ -137,9 +137,7 @@ def runs(draw, fewest=2):
     ranges = Ranges(tuple(draw(lengths) for _ in range(count)))
     inputs = draw(st.lists(st.integers(0, count - 1), min_size=1, max_size=count, unique=True))
     names = draw(st.lists(st.sampled_from(sorted(TESTS)), max_size=2, unique=True))
-    tests = [
-        TESTS[name][0] if "last" not in name else pl.col("a") != pl.col(NAMES[count - 1]) for name in names
-    ]
+    tests = [TESTS[name][0] if "last" not in name else pl.col("a") != pl.col(NAMES[count - 1]) for name in names]
     function = draw(st.sampled_from([None, None, FUNCTION]))
     model = Model(ranges, Moment(tuple(inputs), draw(st.booleans())), draw(st.booleans()), [], function)
     model.conditions = [TESTS[name][1] for name in names]

@@ -26,9 +26,9 @@ class MultiJoin(Node):
     ``on``: for each member its key expressions; the n-th ones of all members must be equal, and NULL equals nothing.
     ``ranges``: how long the rows of each member are held. ``columns``: the name of each result column, the number of
     its member, and its name there. ``where`` and ``test``: what else must be true, over all columns of ``columns``.
-    ``late``: what happens to late rows of each member. ``using``: one of ``WAYS``, if the query names one. ``alpha``: of
-    an adaptive one, from which share of its time on it filters before it orders; ``cost``: the time to compare two rows,
-    in the smallest unit of progress.
+    ``late``: what happens to late rows of each member. ``using``: one of ``WAYS``, if the query names one. ``alpha``:
+    of an adaptive one, from which share of its time on it filters before it orders; ``cost``: the time to compare two
+    rows, in the smallest unit of progress.
     """
 
     members: tuple[Node, ...]

@@ -13,7 +13,6 @@ from windrow.logical.checked_sequence import key_type
 from windrow.logical.explain import multi_join_text
 from windrow.logical.expressions import translate
 from windrow.logical.node import columns_in
-from windrow.logical.multi_join import MULTI
 from windrow.logical.nodes import MultiJoin
 from windrow.operators import MultiJoin as Operator
 from windrow.operators import Project as ProjectOperator

@@ -73,8 +73,8 @@ class MultiJoin:
 
     A row is kept until the promises of all other inputs say that it can be in no result to come. ``types``: the columns
     of each input that results and conditions have. ``tests``: conditions that are tried as soon as their columns are
-    there; ``where`` and ``test`` when all rows are. ``on``: which time of a result is its progress value. ``orders``: in
-    which order rows of each input probe the others at first.
+    there; ``where`` and ``test`` when all rows are. ``on``: which time of a result is its progress value. ``orders``:
+    how rows of each input probe the others at first.
 
     >>> types = [{"a": pl.String()}, {"b": pl.String()}, {"c": pl.String()}]
     >>> join = MultiJoin(["k"], Ranges((10, 10, 3)), types)

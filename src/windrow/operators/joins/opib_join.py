@@ -51,7 +51,9 @@ class OpibJoin:
         if isinstance(join, WindowJoin) and (reason := refused(join.kind, join.on)):
             raise PlanError(reason)
         self.join = join
-        self.held = {side: Runs() for side in (HELD[join.on] if isinstance(join, WindowJoin) else range(len(join.sides)))}
+        self.held = {
+            side: Runs() for side in (HELD[join.on] if isinstance(join, WindowJoin) else range(len(join.sides)))
+        }
         self.holding = True  # else rows and promises pass, and the results are in any order
         self.promised = [Punctuation(START) for _ in join.sides]
         self._saved = list(self.promised)

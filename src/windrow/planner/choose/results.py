@@ -15,9 +15,21 @@ from typing import Any
 
 import polars as pl
 
-from windrow.logical.nodes import AsOf, Distinct, Join, Node, Ordered, PairAggregate, Together, Top, WindowAggregate
+from windrow.logical.nodes import (
+    AsOf,
+    Distinct,
+    Join,
+    MultiJoin,
+    Node,
+    Ordered,
+    PairAggregate,
+    Together,
+    Top,
+    WindowAggregate,
+)
 from windrow.logical.nodes import Sequence as Sequenced
 from windrow.planner.choose.flow import SELECTIVITY, Flow, together, weakest
+from windrow.planner.choose.several import results_of
 from windrow.planner.choose.statistics import WIDTH
 from windrow.planner.plan import Stage
 from windrow.spec.names import PROGRESS
@@ -190,6 +202,7 @@ RESULTS: dict[type[Any], Callable[[Stage, Any, Sequence[Flow]], Flow]] = {
     Ordered: _ordered,
     Top: _top,
     Join: _join,
+    MultiJoin: results_of,
     AsOf: _as_of,
     Sequenced: _sequence,
     PairAggregate: _pair_groups,
