@@ -55,7 +55,7 @@ def _condition(draw, count):
 
 
 def _followed(draw, query, count):
-    own = [name for name in query.node.pair_times]
+    own = list(query.node.pair_times)
     some = draw.rng.choice([each for size in (1, 2, count) for each in combinations(own, min(size, count))])
     time = some[0] if len(some) == 1 else f"{draw.rng.choice(['greatest', 'least'])}({', '.join(some)})"
     if draw.often(0.3):

@@ -1,4 +1,4 @@
-"""InOrderJoin of several inputs against all combinations, in order: any way, any arrival, a restore between any two calls."""
+"""InOrderJoin of several inputs against all combinations: any way, any arrival, a restore between any two calls."""
 
 from itertools import product
 
@@ -121,7 +121,7 @@ def test_promises_for_a_result_in_the_hold_buffer_are_the_least_ones():
         for port, t in ((0, 20), (1, 21), (2, 22)):
             join.on_batch(port, rows(port, [(1, t, 0)]))
         assert join.hold_rows() == 1
-        waits = [w for w in join.inputs.needs_of_result(moment.of([20, 21, 22]))]
+        waits = join.inputs.needs_of_result(moment.of([20, 21, 22]))
         for less in range(3):
             other = make(ranges, moment, "filter-order")
             other.restore(join.snapshot())

@@ -51,9 +51,8 @@ class OpibJoin:
         if isinstance(join, WindowJoin) and (reason := refused(join.kind, join.on)):
             raise PlanError(reason)
         self.join = join
-        self.held = {
-            side: Runs() for side in (HELD[join.on] if isinstance(join, WindowJoin) else range(len(join.sides)))
-        }
+        ports = HELD[join.on] if isinstance(join, WindowJoin) else range(len(join.sides))
+        self.held = {port: Runs() for port in ports}
         self.holding = True  # else rows and promises pass, and the results are in any order
         self.promised = [Punctuation(START) for _ in join.sides]
         self._saved = list(self.promised)
