@@ -20,6 +20,7 @@ from windrow.logical import expressions
 from windrow.logical.checked_join import all_columns, joined
 from windrow.logical.nodes import HOWS, How, Join, Node
 from windrow.spec.in_order import MODES
+from windrow.spec.joining import Limits
 from windrow.spec.lengths import Length, length, policy
 from windrow.spec.options import Policy
 from windrow.windows.pairing import Pairing, SameWindow, Within
@@ -46,6 +47,7 @@ class Asked:
     using: str | None
     alpha: float | None = None
     cost: float | None = None
+    limits: Limits | None = None
 
     def of(self, left: Node, right: Node) -> Join:
         """The join of two streams."""
@@ -72,6 +74,7 @@ class Asked:
             "using": self.using,
             "alpha": alpha,
             "cost": None if self.cost is None else given.number(self.cost, "cost"),
+            "limits": self.limits,
         }
 
     def _late(self) -> tuple[Policy, Policy]:

@@ -129,40 +129,43 @@ def claims(figures: Mapping[str, float], costs: Sequence[int], right: bool) -> d
 
 def plot(figure: Any, figures: Mapping[str, float], costs: Sequence[int]) -> None:
     """Figures 7 and 8, and what is held."""
-    times, shares, memory = figure.subplots(1, 3)
+    (times, shares), (pairs, rows) = figure.subplots(2, 2)
+    base = [figures[f"ms_sync_{cost}"] / 1000 for cost in costs]
     for name, title in NAMES.items():
         line = [figures[f"ms_{name}_{cost}"] / 1000 for cost in costs]
         times.plot(costs, line, marker="o", label=title)
-        base = [figures[f"ms_sync_{cost}"] / 1000 for cost in costs]
         shares.plot(costs, [a / b for a, b in zip(line, base, strict=True)], marker="o", label=title)
     printed = [figures[f"ms_printed_{cost}"] / 1000 for cost in costs]
     times.plot(costs, printed, ":", color="C1", label="Filter-Order, released after the join (steps 5, 6)")
     shares.plot(costs, [1 - figures[f"eq7_{cost}"] for cost in costs], "k:", label="Filter-Order, Eq. 7")
-    times.set(xscale="log", yscale="log", xlabel="c in us", ylabel="mean response in s")
-    shares.set(xscale="log", xlabel="c in us", title="relative to Sync-Filter", ylim=(0, None))
-    plot_held(memory, figures, costs)
-    figure.suptitle(caption(figures), fontsize=7)
-    for axes in (times, shares, memory):
-        axes.legend(fontsize=6)
-
-
-def plot_held(axes: Any, figures: Mapping[str, float], costs: Sequence[int]) -> None:
-    """The hold buffer, and the rows that wait in queues."""
-    axes.plot(costs, [figures[f"hold_rows_adaptive_{c}"] for c in costs], "C2o-", label="pairs held, Adaptive")
-    axes.plot(costs, [figures[f"queue_rows_adaptive_{c}"] for c in costs], "C2s:", label="rows in queues, Adaptive")
-    for name, color in (("sync", "C0"), ("filter", "C1")):
-        axes.plot([SWITCH], [figures[f"hold_rows_{name}"]], f"{color}*", label=f"pairs held, {NAMES[name]}")
-        axes.plot([SWITCH], [figures[f"queue_rows_{name}"]], f"{color}x", label=f"rows in queues, {NAMES[name]}")
+    times.set(yscale="log", ylabel="mean response in s")
+    shares.set(ylabel="relative to Sync-Filter", ylim=(0, None))
     size = figures["hold_bytes_filter"] / max(1, figures["hold_rows_filter"])
-    axes.set(xscale="log", yscale="symlog", xlabel="c in us", title=f"most at once (a pair: {size:.0f} bytes)")
+    plot_held(pairs, "hold_rows", figures, costs)
+    plot_held(rows, "queue_rows", figures, costs)
+    pairs.set(ylabel=f"pairs held ({size:.0f} bytes each)")
+    rows.set(yscale="log", ylabel="rows in queues")
+    for axes in (times, shares, pairs, rows):
+        axes.set(xscale="log", xlabel="c in us")
+        axes.legend(fontsize=5)
+    figure.supxlabel(caption(figures), fontsize=6)
+
+
+def plot_held(axes: Any, what: str, figures: Mapping[str, float], costs: Sequence[int]) -> None:
+    """The most at once: of Adaptive at each c, of the others at one."""
+    for color, (name, title) in enumerate(NAMES.items()):
+        if name != "adaptive":
+            axes.plot([SWITCH], [figures[f"{what}_{name}"]], f"C{color}*", markersize=9, label=title)
+            continue
+        axes.plot(costs, [figures[f"{what}_adaptive_{c}"] for c in costs], f"C{color}o-", label=title)
 
 
 def caption(figures: Mapping[str, float]) -> str:
     """Which times are real."""
     real = ", ".join(f"{NAMES[n]} {figures[f'real_ms_{n}']:.1f} ms" for n in ("sync", "filter"))
     return (
-        "virtual time, service times given; one server keeps up below c = 0.83 ms\n"
-        f"in process with real calls, 10 and 100 rows a second: {real}. On Spark the micro-batch hides the difference"
+        "virtual time, service times given; one server keeps up below c = 0.83 ms. "
+        f"In process, real calls, 10 and 100 rows a second: {real}.\nOn Spark the micro-batch hides the difference"
     )
 
 

@@ -32,6 +32,8 @@ from windrow.logical.nodes import (
     WindowAggregate,
 )
 from windrow.logical.scalar.types import type_name
+from windrow.spec.allocation import policies
+from windrow.spec.joining import Limits
 from windrow.spec.names import BRANCH, POSITION, WINDOW_TIME
 from windrow.spec.options import Options
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
@@ -226,13 +228,24 @@ def join_text(node: Join) -> str:
     sides = ", ".join(f"{('left', 'right')[side]}.{column} AS {name}" for name, side, column in node.columns)
     late = "" if node.late == ("drop", "drop") else f"; late left rows: {node.late[0]}, right rows: {node.late[1]}"
     how = "" if node.how == "inner" else f"{node.how} "
-    return f"{how}on{keys} {_near(node.window, left or '', right or '', dtype)}{more}: {sides}{late}{_using(node)}"
+    using = _using(node) + ("" if node.limits is None else f"; {_limits_text(node.limits, dtype)}")
+    return f"{how}on{keys} {_near(node.window, left or '', right or '', dtype)}{more}: {sides}{late}{using}"
 
 
 def _using(node: Join | MultiJoin) -> str:
     using = "" if node.using is None else f"; using {node.using}"
     using += "" if node.alpha is None else f", alpha {node.alpha:g}"
     return using + ("" if node.cost is None else f", a comparison takes {node.cost:g}")
+
+
+def _limits_text(limits: Limits, dtype: pl.DataType) -> str:
+    """What a join may spend, and how its sides share it."""
+    unit = "second" if isinstance(dtype, pl.Datetime) else "day" if dtype == pl.Date else "unit"
+    found = [] if limits.max_rate is None else [f"{limits.max_rate:,g} rows per {unit}"]
+    found += [] if limits.max_state is None else [f"{limits.max_state:,} rows of state"]
+    policy = limits.policy or policies(limits.max_rate, limits.max_state)[0]
+    seed = f", seed {limits.seed}" if limits.seed else ""
+    return f"at most {' and '.join(found)}, shared {policy}{seed}"
 
 
 def multi_join_text(node: MultiJoin) -> str:

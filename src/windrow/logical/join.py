@@ -100,6 +100,8 @@ class Join(Node):
 
     def columns_used(self, wanted: set[str]) -> tuple[set[str], ...]:
         wanted = wanted | self.tested
+        if self.limits is not None:  # which rows are shed depends on all of their columns
+            wanted = {name for name, _, _ in self.columns}
         used: list[set[str]] = []
         for side, node in enumerate(self.inputs):
             own = {column for name, from_side, column in self.columns if from_side == side and name in wanted}

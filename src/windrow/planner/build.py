@@ -211,15 +211,16 @@ class Build:
 
     def _join(self, node: logical.Join, wanted: Wanted) -> Stage:
         """The stage of a join; in order, the rows of each side meet in a Merge before it."""
-        iop = node.using == IOP or (self.in_order and node.using is None)
+        iop = node.using == IOP or (self.in_order and node.using is None and node.limits is None)
         if iop:
             check_join_in_order(node)
         asked, build = node, replace(self, in_order=iop or self.in_order)
-        if node is self.ordered and not iop:
+        if node is self.ordered and not iop and node.limits is None:
             node = in_order(node, time_of(node, wanted.of))
         wants = [Wanted(by_rows=True) if node.by_rows else wanted_on(n, n.progress) for n in node.inputs]
         sides = [build.pipelines(each, want) for each, want in zip(node.inputs, wants, strict=True)]
-        named = [None if node.by_rows or iop or node.using else named_keys(node, side) for side in SIDES]
+        plain = not (node.by_rows or iop or node.using or node.limits)
+        named = [named_keys(node, side) if plain else None for side in SIDES]
         sides = [
             side if name is not None else about_everyone(each, side)
             for each, side, name in zip(node.inputs, sides, named, strict=True)

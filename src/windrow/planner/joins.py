@@ -20,6 +20,7 @@ from windrow.operators.joins.finished import Named
 from windrow.operators.joins.opib_join import refused
 from windrow.operators.joins.window_join import Kind, On
 from windrow.operators.state.late import late_schema
+from windrow.planner.limited import limited_step
 from windrow.planner.ordered_joins import making
 from windrow.planner.partition import ByKeys, BySlice, Partition
 from windrow.planner.plan import MELD, Arm, Pipeline, Stage, Step
@@ -48,7 +49,7 @@ def join_arms(node: Join, sides: Sequence[Sequence[Pipeline]], order: Sequence[s
 
     ``order``: rows come in order, and that is what it costs on each side.
     """
-    spread = _partitions(node) if order is None else _by_keys(node)
+    spread = _partitions(node) if order is None and node.limits is None else _by_keys(node)
     meetings = [MELD if order is None else merging(late=node.late[side], cost=order[side]) for side in SIDES]
     return tuple(
         Arm(tuple(p.then(*_prepared(node, side)) for p in pipelines), spread[side], meetings[side])
@@ -158,9 +159,11 @@ def join_stage(
         joint=joint,
     )
     make = join if ordered is None else partial(_ordered, ordered, join)
-    says = f"{join_text(node).split(': ')[0]}; {kept}; progress on the {time} time{', and on both' if joint else ''}"
     bound = pl.Int64() if node.by_rows else node.left.schema[node.left.progress or ""]
     late = tuple(late_schema(dict(node.pairs), bound).items())
+    if node.limits is not None:
+        return Stage(number, node, arms, (limited_step(node, join, time),), "limited-join", late)
+    says = f"{join_text(node).split(': ')[0]}; {kept}; progress on the {time} time{', and on both' if joint else ''}"
     algorithm = f"{'iop, ' if in_order else ''}{name}-join"
     return Stage(number, node, arms, (Step("join", make, says),), algorithm, late)
 

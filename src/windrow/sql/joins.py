@@ -21,7 +21,7 @@ from windrow.sql.trees import MATCHED, WindowClause
 
 @dataclass
 class JoinedTables:
-    """The tables of a SELECT with joins, and how their rows are paired. ``hints``: the physical join to use.
+    """The tables of a SELECT with joins, and how their rows are paired. ``hints``: the physical join, and limits.
 
     ``clause``: a window over all of it.
     """

@@ -40,7 +40,7 @@ class Near:
 
 @dataclass
 class Pairs:
-    """Plans the joins of one FROM. ``hints``: the physical join, if the query names one. ``wanted``: the times that the
+    """Plans the joins of one FROM. ``hints``: the physical join, and its limits. ``wanted``: the times that the
     results should progress on.
     """
 
@@ -136,6 +136,7 @@ class Pairs:
                 using=self.hints.using,
                 alpha=self.hints.alpha,
                 cost=self.hints.cost,
+                limits=self.hints.limits,
             )
 
     # -- conditions ----------------------------------------------------------------------------------------------

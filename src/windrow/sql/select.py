@@ -153,7 +153,7 @@ class _Planner(Tables):
             raise fail(whole.tree, f"{whole.table.name} is a static table: join a stream with it", self.text)
         if isinstance(whole, Pair):
             hinted = clause is None and whole.of_streams and not self._grouped(select)
-            given = join_hint(select, self.text) if hinted else NONE
+            given = join_hint(select, self.text, len(relations.leaves) - 1) if hinted else NONE
             return JoinedTables(self, select, whole, relations.leaves, given, clause).plan(), clause
         scope, clause = Scope([whole.name], [whole.node.schema], self.text), clause_of(found.this)
         scope.resolve(select)
