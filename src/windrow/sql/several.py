@@ -1,4 +1,4 @@
-"""Joins of three and more tables that are one multi-way join: [RANGE ..] after each, and a key that all of them share."""
+"""Joins of three and more tables that are one multi-way join: [RANGE ..] after each, and a key that all of them have."""
 
 from __future__ import annotations
 
