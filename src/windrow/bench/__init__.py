@@ -25,6 +25,7 @@ from windrow.bench.memory_fixed import MEMORY_FIXED
 from windrow.bench.memory_variable import MEMORY_VARIABLE
 from windrow.bench.oa_join import OA_JOIN
 from windrow.bench.one_tuple import ONE_TUPLE
+from windrow.bench.optimizer_grid import OPTIMIZER_GRID
 from windrow.bench.panes import PANES
 from windrow.bench.schedule import SCHEDULE
 from windrow.bench.schedule_overhead import SCHEDULE_OVERHEAD
@@ -66,6 +67,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         INORDER_ANALYTIC,
         INORDER_CONCURRENCY,
         INORDER_RATE,
+        OPTIMIZER_GRID,
         SHED_RATES,
         MEMORY_FIXED,
         MEMORY_VARIABLE,
