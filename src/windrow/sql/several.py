@@ -1,4 +1,4 @@
-"""Joins of three and more tables that are one multi-way join: [RANGE ..] after each, and a key that all of them have."""
+"""Joins of three and more tables that are one multi-way join: [RANGE ..] after each, and one key for all of them."""
 
 from __future__ import annotations
 
