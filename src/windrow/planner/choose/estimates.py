@@ -13,7 +13,18 @@ from typing import Any
 
 import polars as pl
 
-from windrow.logical.nodes import AsOf, Distinct, Join, Ordered, Side, Statistics, Together, Top, WindowAggregate
+from windrow.logical.nodes import (
+    AsOf,
+    Distinct,
+    Join,
+    MultiJoin,
+    Ordered,
+    Side,
+    Statistics,
+    Together,
+    Top,
+    WindowAggregate,
+)
 from windrow.logical.nodes import Sequence as Sequenced
 from windrow.operators.windows.panes import pane_length
 from windrow.planner.choose.costs import rows as cost
@@ -21,6 +32,7 @@ from windrow.planner.choose.costs.aggregation import CHUNK, EMIT, MEMORY, MOVE, 
 from windrow.planner.choose.flow import Basis, Flow, together, weakest
 from windrow.planner.choose.flows import Flows, of_rows
 from windrow.planner.choose.results import keys_of, pairs_of, regulated, windows_of
+from windrow.planner.choose.several import spent_on
 from windrow.planner.choose.statistics import BATCH, WIDTH, Seen, Workload, declared
 from windrow.planner.plan import Plan, Read, Stage
 from windrow.windows import Landmark, Session
@@ -278,6 +290,7 @@ _STAGES: dict[type[Any], Callable[[Stage, Sequence[Flow], Flow], Spent]] = {
     Ordered: _rows(cost.SORT),
     Top: _rows(cost.RANK),
     Join: _join,
+    MultiJoin: spent_on,
     AsOf: _as_of,
     Sequenced: _sequence,
 }

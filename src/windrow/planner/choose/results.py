@@ -19,6 +19,7 @@ from windrow.logical.nodes import (
     AsOf,
     Distinct,
     Join,
+    MultiJoin,
     Node,
     Ordered,
     PairAggregate,
@@ -29,6 +30,7 @@ from windrow.logical.nodes import (
 )
 from windrow.logical.nodes import Sequence as Sequenced
 from windrow.planner.choose.flow import SELECTIVITY, Flow, together, weakest
+from windrow.planner.choose.several import results_of
 from windrow.planner.choose.statistics import WIDTH
 from windrow.planner.limited import unit_of
 from windrow.planner.plan import Stage
@@ -226,6 +228,7 @@ RESULTS: dict[type[Any], Callable[[Stage, Any, Sequence[Flow]], Flow]] = {
     Ordered: _ordered,
     Top: _top,
     Join: _join,
+    MultiJoin: results_of,
     AsOf: _as_of,
     Sequenced: _sequence,
     PairAggregate: _pair_groups,
