@@ -9,21 +9,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from windrow.operators.joins.costs import Keeping, Unit, inserted, moved, probed
+from windrow.operators.joins.costs import Probe, Unit, inserted, moved, probed
 from windrow.operators.kernels.probe import Hashes
 from windrow.spec.batches import Batch
+from windrow.spec.joining import RUNS, Keeping
 
-RUNS: Keeping = "runs"
-WAYS: tuple[Keeping, ...] = ("runs", "hash", "loops")
-LATEST, SAMPLE, MANY = 64, 1024, 1e7  # rows that are remembered, taken from a batch, and pairs that count
+WAYS: tuple[Keeping, ...] = (RUNS, "hash", "loops")
+LATEST, MANY = 256, 4e5  # rows of a side that are remembered, and pairs of rows that count
 PATIENCE = 1.0  # a change pays when it would have saved so many times what it costs
 
 
 @dataclass
 class Window:
-    """What is known of one side. ``latest``: hashes of its latest rows, by which the likeness of rows is measured: how
-    often two have the same key, ``same`` of ``pairs``. ``lost``: by way, how much cheaper it would have been of late,
-    in nanoseconds.
+    """What is known of one side. ``latest``: hashes of some of its latest rows. ``same`` of ``pairs``: how many rows of
+    the other side had their keys. ``lost``: by way, how much cheaper it would have been of late, in nanoseconds.
     """
 
     latest: Hashes = field(default_factory=lambda: np.empty(0, np.uint32))
@@ -32,19 +31,28 @@ class Window:
     lost: dict[Keeping, float] = field(default_factory=lambda: dict.fromkeys(WAYS, 0.0))
 
     @property
-    def likeness(self) -> float:
-        """The selectivity of a join with rows like these: 1 over the number of keys, if all are as frequent."""
+    def alike(self) -> float:
+        """The selectivity of the keys: 1 over their number, if all are as frequent, and are those of the other side."""
         return self.same / self.pairs if self.pairs else 0.0
 
     def take(self, hashes: Hashes) -> None:
-        """More rows have come."""
-        rows = np.concatenate([self.latest, hashes[:: max(1, len(hashes) // SAMPLE)]])
-        counts = np.unique(rows, return_counts=True)[1]
-        self.same += float((counts * (counts - 1)).sum())
-        self.pairs += len(rows) * (len(rows) - 1.0)
+        """More rows have come, in any order."""
+        self.latest = np.concatenate([self.latest, _sample(hashes)])[-LATEST:]
+
+    def met(self, hashes: Hashes) -> None:
+        """Rows of the other side have come."""
+        if not len(self.latest):
+            return
+        given, own = _sample(hashes), np.sort(self.latest)
+        self.same += float((np.searchsorted(own, given, "right") - np.searchsorted(own, given, "left")).sum())
+        self.pairs += float(len(given) * len(own))
         if self.pairs > MANY:
             self.same, self.pairs = self.same / 2, self.pairs / 2
-        self.latest = rows[-LATEST:]
+
+
+def _sample(hashes: Hashes) -> Hashes:
+    """Some rows of a batch from all over it: it can be sorted."""
+    return hashes[:: -(-len(hashes) // LATEST)]
 
 
 class Choosing:
@@ -52,7 +60,7 @@ class Choosing:
     less than nothing (a CUSUM). The side changes when that is more than the change itself costs: streams that flip to
     and fro faster than a change pays off are left alone, and no decision costs more than about twice the best.
 
-    All of it follows from the rows, so that a replay decides alike.
+    All of it follows from the rows and is kept with them, so that a replay decides alike; results do not depend on it.
     """
 
     def __init__(self, unit: Unit, ways: Sequence[Keeping] = WAYS) -> None:
@@ -61,14 +69,17 @@ class Choosing:
         self.windows = (Window(), Window())
         self._changed = False
 
-    def saw(self, side: int, hashes: Hashes, keeping: Sequence[Keeping], held: Sequence[int]) -> Mapping[int, Keeping]:
-        """A batch of one side has come, while each side holds so many rows: what changes."""
+    def saw(
+        self, side: int, hashes: Hashes, pairs: int, keeping: Sequence[Keeping], held: Sequence[int]
+    ) -> Mapping[int, Keeping]:
+        """A batch of one side has come and found so many pairs, while each side holds so many rows: what changes."""
         self._changed = True
         other, rows = 1 - side, len(hashes)
         self.windows[side].take(hashes)
-        likeness = self.windows[other].likeness
+        self.windows[other].met(hashes)
+        probe = Probe(rows, held[other], self.windows[other].alike, pairs / rows)
         costs = {
-            other: {way: probed(way, self.unit, rows, held[other], likeness) for way in self.ways},
+            other: {way: probed(way, self.unit, probe) for way in self.ways},
             side: {way: inserted(way, self.unit, rows, held[side]) for way in self.ways},
         }
         for at, cost in costs.items():
@@ -100,7 +111,7 @@ class Choosing:
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def restore(self, state: Batch | None, keeping: Sequence[Keeping]) -> list[Keeping]:
-        """How rows were kept."""
+        """How rows were kept; ``keeping`` if nothing says so."""
         self._changed = False
         if state is None:
             self.windows = (Window(), Window())

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import log2
-from typing import Literal
 
-Keeping = Literal["runs", "hash", "loops"]
+from windrow.spec.joining import Keeping
 
 
 @dataclass(frozen=True)
@@ -35,26 +34,39 @@ class Unit:
     run: float = 20_000.0
 
 
-def probed(way: Keeping, unit: Unit, rows: int, held: int, likeness: float) -> float:
-    """A batch of the other side against so many rows that are held. ``likeness``: the share of them with its key."""
-    return _PROBED[way](unit, rows, held, likeness)
-
-
-def _by_loops(unit: Unit, rows: int, held: int, likeness: float) -> float:  # noqa: ARG001 (it looks at all of them)
-    return unit.call + rows * held * unit.scan
-
-
-def _by_hash(unit: Unit, rows: int, held: int, likeness: float) -> float:
-    return unit.call + rows * (unit.enter + (held * likeness + 0.5) * unit.chase)
-
-
-def _by_runs(unit: Unit, rows: int, held: int, likeness: float) -> float:
-    """A batch is sorted once for both sides: half of it counts here. In each run a row is searched from the place of
-    the row before it, and its candidates are next to each other.
+@dataclass(frozen=True)
+class Probe:
+    """A batch of the other side against the rows that are held: its ``rows``, how many are ``held``, and ``alike``, the
+    share of these with the key of a row. ``near``: how many of them are near in time, too, for a row on average.
     """
-    runs = _runs(rows, held)
-    search = rows * runs * unit.gallop * (1 + log2(1 + held / max(1, rows)))
-    return runs * unit.run + _sorting(unit, rows) / 2 + search + rows * held * likeness * unit.scan
+
+    rows: int
+    held: int
+    alike: float
+    near: float
+
+
+def probed(way: Keeping, unit: Unit, probe: Probe) -> float:
+    """What a batch costs that looks for partners in rows that are kept so."""
+    return _PROBED[way](unit, probe)
+
+
+def _by_loops(unit: Unit, probe: Probe) -> float:
+    return unit.call + probe.rows * probe.held * unit.scan
+
+
+def _by_hash(unit: Unit, probe: Probe) -> float:
+    """A bucket has the rows of a key, whatever their time, and a few of others."""
+    return unit.call + probe.rows * (unit.enter + (probe.held * probe.alike + 0.5) * unit.chase)
+
+
+def _by_runs(unit: Unit, probe: Probe) -> float:
+    """A batch is sorted once for both sides: half of it counts here. In each run a row is searched from the place of
+    the row before it, and its partners are next to each other.
+    """
+    runs = _runs(probe.rows, probe.held)
+    search = probe.rows * runs * unit.gallop * (1 + log2(1 + probe.held / max(1, probe.rows)))
+    return runs * unit.run + _sorting(unit, probe.rows) / 2 + search + probe.rows * probe.near * unit.scan
 
 
 def inserted(way: Keeping, unit: Unit, rows: int, held: int) -> float:
@@ -86,7 +98,7 @@ def _runs(rows: int, held: int) -> float:
     return 1 + _doublings(rows, held) / 2 if held else 0
 
 
-_PROBED: dict[Keeping, Callable[[Unit, int, int, float], float]] = {
+_PROBED: dict[Keeping, Callable[[Unit, Probe], float]] = {
     "loops": _by_loops,
     "hash": _by_hash,
     "runs": _by_runs,

@@ -9,9 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from windrow.operators.joins.choosing import RUNS, Choosing
+from windrow.operators.joins.choosing import Choosing
 from windrow.operators.joins.condition import Condition
-from windrow.operators.joins.costs import Keeping
 from windrow.operators.joins.finished import Finished, Named
 from windrow.operators.joins.promises import joint
 from windrow.operators.kernels.probe import Hashes
@@ -22,6 +21,7 @@ from windrow.operators.state.late import on_time_of_side
 from windrow.progress import END, START, Punctuation, ended
 from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.functions import Function
+from windrow.spec.joining import RUNS, Keeping
 from windrow.spec.names import PROGRESS
 from windrow.windows import pairing
 from windrow.windows.pairing import Pairing
@@ -123,6 +123,7 @@ class WindowJoin:
         self.keeping: list[Keeping] = list(keeping)
         self.choosing = choosing
         self.given = START
+        self._forget = False  # how rows were kept by another join, which could change that
         self._saved = self._progress()
 
     # -- rows --------------------------------------------------------------------------------------------------
@@ -135,20 +136,22 @@ class WindowJoin:
         rows = hashed(rows, self.keys) if RUNS in self.keeping else with_hashes(rows, self.keys)
         times = rows[PROGRESS].to_numpy()
         least, greatest = self.window.partners(side, times)
-        found, matched = _Found(), np.zeros(rows.height, np.bool_)
+        found, matched, pairs = _Found(), np.zeros(rows.height, np.bool_), 0
         other = self.sides[1 - side]
         for number, mine, places in other.rows.partners(rows, least, greatest):
+            pairs += len(mine)
             self._pair(found, side, rows, mine, number, places, matched)
         found.joined += int(matched.sum())
         self._keep(found, side, rows, matched, greatest >= np.asarray(other.finished.promised(rows, other.promised)))
         if self.choosing is not None:
-            self._choose(side, rows[HASH].to_numpy())
+            self._choose(side, rows[HASH].to_numpy(), pairs)
         return [*found.items, *joined_and_freed(found.joined, found.freed), *late]
 
-    def _choose(self, side: pairing.Side, hashes: Hashes) -> None:
+    def _choose(self, side: pairing.Side, hashes: Hashes, pairs: int) -> None:
         """Keep the rows of a side in another way if that has been cheaper for long enough."""
         assert self.choosing is not None
-        for at, new in self.choosing.saw(side, hashes, self.keeping, [kept.rows.count for kept in self.sides]).items():
+        held = [kept.rows.count for kept in self.sides]
+        for at, new in self.choosing.saw(side, hashes, pairs, self.keeping, held).items():
             self._keep_as(at, new)
 
     def _keep_as(self, side: int, keeping: Keeping) -> None:
@@ -367,6 +370,8 @@ class WindowJoin:
             found["promises"], self._saved = self._frame(), now
         if self.choosing is not None and self.choosing.changed():
             found |= self._chosen()
+        if self._forget:
+            found[KEEPING], self._forget = None, False
         return found
 
     def restore(self, state: State) -> None:
@@ -376,6 +381,7 @@ class WindowJoin:
             kept.promised, kept.reached = rows.get(name, (START, None))
             kept.finished.restore(state.get(f"finished/{name}"))
         self.given = rows.get("pairs", (START, None))[0]
+        self._forget = self.choosing is None and KEEPING in state
         if self.choosing is not None:
             for side, keeping in enumerate(self.choosing.restore(state.get(KEEPING), self.keeping)):
                 self._keep_as(side, keeping)
@@ -391,7 +397,9 @@ class WindowJoin:
 
 def _side_of(keys: Sequence[str], keeping: Keeping) -> JoinSide:
     """An empty side that keeps its rows so."""
-    return JoinSide(keys) if keeping == "runs" else IndexedSide(keys, keeping)
+    if keeping == RUNS:
+        return JoinSide(keys)
+    return IndexedSide(keys, "hash" if keeping.endswith("hash") else "loops", lazy=keeping.startswith("lazy"))
 
 
 def _side(port: int) -> pairing.Side:
