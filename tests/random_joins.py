@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 import windrow as wr
+from windrow.spec.joining import ALIKE
 
 NAN = float("nan")
 DAY, NOON = dt.date(2024, 1, 1), dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
@@ -110,7 +111,7 @@ def drawn(seed):
         right = left.select("t", "k", "j", "n", y="x")
         right = right.where("y > 1") if draw.often(0.3) else right
     how = rng.choice(HOWS)
-    draw.using = rng.choice([None, None, None, "oa", "opob", "iop", "opib" if how == "inner" else None])
+    draw.using = rng.choice([None, None, *ALIKE, "opob", "opob", "iop", "iop", "opib" if how == "inner" else None])
     more = {"how": how, "where": condition(draw, how), "using": draw.using}
     query = left.join(right, **keys(draw), **window(draw, itself), **more)
     return followed(draw, query, how)
@@ -167,7 +168,7 @@ def followed(draw, query, how):
         return windowed(draw, kept)
     if after == "join":
         return joined_again(draw, kept)
-    if after == "both times" and "t_right" in query.schema and draw.using in (None, "oa"):  # an ordered join has one
+    if after == "both times" and "t_right" in query.schema and draw.using in (None, *ALIKE):  # an ordered join has one
         return query.group_by("t", "t_right", "x").agg(n=wr.count(), s=wr.sum(value))
     if after == "distinct":
         return kept.select("u", "x").distinct()

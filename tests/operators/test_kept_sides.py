@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.operators.joins.window_join import _side_of
+from windrow.operators.joins.window_join import side_of
 from windrow.operators.state.indexed_side import IndexedSide, with_hashes
 from windrow.operators.state.join_side import MARKS, hashed
 from windrow.progress import START
@@ -59,7 +59,7 @@ class Held:
         return ["k"] if self.keyed else []
 
     def fresh(self, way):
-        return _side_of(self.keys, way)
+        return side_of(self.keys, way)
 
     def rows(self, given_rows):
         frame = pl.DataFrame(given_rows, schema=SCHEMA, orient="row")
@@ -139,7 +139,9 @@ def test_every_way_keeps_what_a_list_keeps(keyed, first, data):
             model.rows += rows
         elif step in ("probe", "match"):
             rows, before, after = data.draw(batch(numbers)), data.draw(st.integers(0, 9)), data.draw(st.integers(0, 9))
-            rows = [row for row in rows[:20] if row[1] - before >= held.limit]
+            rows = [row for row in rows[:20] if row[1] - before >= held.limit] or [
+                (None, max(held.limit, 0) + before, 0)
+            ]
             pairs = model.partners(rows, keyed, before, after)
             if step == "probe":
                 assert sorted(held.partners(rows, before, after)) == sorted((a[2], b[2]) for a, b in pairs)
@@ -171,7 +173,10 @@ def test_many_rows_of_a_key_and_many_keys(way):
     rng = np.random.default_rng(1)
     held, model = Held(True, way), Listed()
     for number in range(12):
-        rows = [(float(k), 10 * number + int(t), 0) for k, t in zip(rng.integers(0, 40, 500), rng.integers(0, 20, 500), strict=True)]
+        rows = [
+            (float(k), 10 * number + int(t), 0)
+            for k, t in zip(rng.integers(0, 40, 500), rng.integers(0, 20, 500), strict=True)
+        ]
         rows = [(k, t, 1000 * number + i) for i, (k, t, _) in enumerate(rows) if t >= held.limit]
         held.push(rows)
         model.rows += rows
@@ -188,7 +193,9 @@ def touched(lazy, probes):
     frame = pl.DataFrame({"k": [1.0] * 60 + [2.0] * 100, "@t": list(range(160)), "n": list(range(160))}, schema=SCHEMA)
     side.push(with_hashes(frame, ["k"]), np.zeros(160, np.bool_))
     side.free(50)
-    wanted = with_hashes(pl.DataFrame({"k": [1.0] * probes, "@t": [60] * probes, "n": [0] * probes}, schema=SCHEMA), ["k"])
+    wanted = with_hashes(
+        pl.DataFrame({"k": [1.0] * probes, "@t": [60] * probes, "n": [0] * probes}, schema=SCHEMA), ["k"]
+    )
     times = wanted["@t"].to_numpy()
     assert sum(len(mine) for _, mine, _ in side.partners(wanted, times - 10, times)) == 10 * probes
     return side.touched
@@ -217,7 +224,7 @@ def test_runs_that_were_stored_in_the_order_of_arrival_are_sorted_and_stored_ane
     frame = pl.DataFrame({"k": [3.0, 1.0, 2.0], "@t": [5, 4, 3], "n": [0, 1, 2]}, schema=SCHEMA)
     side.push(with_hashes(frame, ["k"]), np.array([True, False, False]))
     stored = side.changes()
-    other = _side_of(["k"], "runs")
+    other = side_of(["k"], "runs")
     other.restore(stored, START)
     changes = other.changes()
     assert set(changes) == {"0", f"0.{MARKS}"}

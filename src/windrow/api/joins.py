@@ -18,13 +18,14 @@ from windrow.hosts.local import Value, value
 from windrow.logical import expressions
 from windrow.logical.checked_join import all_columns, joined
 from windrow.logical.nodes import HOWS, How, Join, Node
+from windrow.spec.joining import KEPT
 from windrow.spec.lengths import Length, length, policy
 from windrow.spec.options import Policy
 from windrow.windows.pairing import Pairing, SameWindow, Within
 
 Distances = tuple[Length, Length]
 IN_ROWS = re.compile(r"\s*(-?\d+)\s*rows?\s*", re.IGNORECASE)
-FORCED = ("oa", "iop", "opob", "opib")
+FORCED = ("oa", "iop", "opob", "opib", *KEPT)
 
 
 @dataclass(frozen=True)

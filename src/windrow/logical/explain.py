@@ -32,6 +32,7 @@ from windrow.logical.nodes import (
     WindowAggregate,
 )
 from windrow.logical.scalar.types import type_name
+from windrow.spec.joining import ALIKE
 from windrow.spec.names import BRANCH, POSITION, WINDOW_TIME
 from windrow.spec.options import Options
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
@@ -214,7 +215,7 @@ def _keys(node: WindowAggregate | PairAggregate) -> str:
 
 
 def join_text(node: Join) -> str:
-    """The condition of a join."""
+    """The condition of a join. How it keeps rows is no part of what its state belongs to."""
     left, right = node.left.progress, node.right.progress
     dtype = node.left.schema[left or ""]
     keys = "".join(f" {a.sql('spark')} = {b.sql('spark')} and" for a, b in node.on)
@@ -226,7 +227,7 @@ def join_text(node: Join) -> str:
     sides = ", ".join(f"{('left', 'right')[side]}.{column} AS {name}" for name, side, column in node.columns)
     late = "" if node.late == ("drop", "drop") else f"; late left rows: {node.late[0]}, right rows: {node.late[1]}"
     how = "" if node.how == "inner" else f"{node.how} "
-    using = "" if node.using is None else f"; using {node.using}"
+    using = "" if node.using in (None, *ALIKE) else f"; using {node.using}"
     return f"{how}on{keys} {_near(node.window, left or '', right or '', dtype)}{more}: {sides}{late}{using}"
 
 

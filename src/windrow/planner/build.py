@@ -22,6 +22,7 @@ from windrow.planner.choice import NOTHING, Given, chosen
 from windrow.planner.choose import Choice
 from windrow.planner.in_order import IOP, check_in_order, check_join_in_order, cost_of_order, merged
 from windrow.planner.joins import SIDES, join_arms, join_stage, named_keys
+from windrow.planner.keeping import kept_rows
 from windrow.planner.lookups import looking_up
 from windrow.planner.multi import multi_arms, multi_stage
 from windrow.planner.pairs import pair_stage
@@ -46,6 +47,7 @@ from windrow.planner.sequences import named_steps, sequence_arms, sequence_stage
 from windrow.planner.shared import Member, grouped, joined, panes_of, shared_step
 from windrow.planner.ways import way_of
 from windrow.planner.windows import SHAPES, WATCHING, Physical, groups_promised, key_names
+from windrow.spec.joining import ALIKE
 from windrow.spec.names import WINDOW_END
 from windrow.spec.time import physical
 from windrow.windows.multiway import Moment
@@ -205,14 +207,16 @@ class Build:
         build = replace(self, in_order=in_order or self.in_order)
         wants = [Wanted(by_rows=True) if node.by_rows else wanted_on(n, n.progress) for n in node.inputs]
         sides = [build.pipelines(each, want) for each, want in zip(node.inputs, wants, strict=True)]
-        named = [None if node.by_rows or in_order or node.using else named_keys(node, side) for side in SIDES]
+        alike = not in_order and node.using in (None, *ALIKE)
+        named = [None if node.by_rows or not alike else named_keys(node, side) for side in SIDES]
         sides = [
             side if name is not None else about_everyone(each, side)
             for each, side, name in zip(node.inputs, sides, named, strict=True)
         ]
         costs = [cost_of_order(n, side, self.given) for n, side in zip(node.inputs, sides, strict=True)]
         arms = join_arms(node, sides, costs if in_order else None)
-        return join_stage(next(self.numbers), node, arms, wanted.of, named, wanted.joint, in_order)
+        kept = kept_rows(node, arms, self.given) if alike else None
+        return join_stage(next(self.numbers), node, arms, wanted.of, named, wanted.joint, in_order, kept)
 
     def _multi_join(self, node: logical.MultiJoin, wanted: Wanted) -> Stage:
         """One stage for all inputs, or the last one of a pipeline of binary joins."""

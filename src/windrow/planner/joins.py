@@ -20,9 +20,11 @@ from windrow.operators.joins.finished import Named
 from windrow.operators.joins.opib_join import refused
 from windrow.operators.joins.window_join import Kind, On
 from windrow.operators.state.late import late_schema
+from windrow.planner.keeping import Kept
 from windrow.planner.partition import ByKeys, BySlice, Partition
 from windrow.planner.plan import MELD, Arm, Pipeline, Stage, Step
 from windrow.planner.rows import merging
+from windrow.spec.joining import ALIKE, BY_COST
 from windrow.spec.names import PROGRESS
 from windrow.windows.pairing import SameWindow, Within
 
@@ -128,14 +130,16 @@ def join_stage(
     named: Sequence[Named | None] = (None, None),
     joint: bool = False,
     in_order: bool = False,
+    kept: Kept | None = None,
 ) -> Stage:
     """``on``: which time of a result its consumer wants to progress on; the later one if it does not say. ``joint``: it
-    wants promises about both times, too; a join that holds results back has none.
+    wants promises about both times, too; a join that holds results back has none. ``kept``: how it keeps rows, if that
+    is not in sorted runs throughout.
     """
     usual = LEFT if node.how in ("semi", "anti") else LATER  # their results have no other time
     time = cast("On", (on or usual).removeprefix("@"))
     name = _physical(node, time, in_order)
-    ordered, kept = PHYSICAL[name]
+    ordered, holds = PHYSICAL[name]
     joint = joint and ordered is None
     types = [{name: node.pairs[name] for name, from_side, _ in node.columns if from_side == side} for side in SIDES]
     join = partial(
@@ -151,12 +155,12 @@ def join_stage(
         named=(named[0], named[1]),
         joint=joint,
     )
-    make = join if ordered is None else partial(_ordered, ordered, join)
-    says = f"{join_text(node).split(': ')[0]}; {kept}; progress on the {time} time{', and on both' if joint else ''}"
+    make = partial(_ordered, ordered, join) if ordered is not None else join if kept is None else kept.making(join)
+    says = f"{join_text(node).split(': ')[0]}; {holds}; progress on the {time} time{', and on both' if joint else ''}"
     bound = pl.Int64() if node.by_rows else node.left.schema[node.left.progress or ""]
     late = tuple(late_schema(dict(node.pairs), bound).items())
     algorithm = f"{'iop, ' if in_order else ''}{name}-join"
-    return Stage(number, node, arms, (Step("join", make, says),), algorithm, late)
+    return Stage(number, node, arms, (Step("join", make, says),), algorithm, late, kept)
 
 
 def _physical(node: Join, time: On, in_order: bool) -> str:
@@ -166,7 +170,7 @@ def _physical(node: Join, time: On, in_order: bool) -> str:
         raise PlanError(reason)
     if in_order:
         return "opib" if reason is None else "opob"
-    return node.using or "oa"
+    return BY_COST if node.using in (None, *ALIKE) else node.using
 
 
 def _ordered(kind: type[OpobJoin | OpibJoin], join: Callable[[], WindowJoin]) -> Operator:

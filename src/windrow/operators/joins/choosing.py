@@ -17,6 +17,7 @@ from windrow.spec.joining import RUNS, Keeping
 WAYS: tuple[Keeping, ...] = (RUNS, "hash", "loops")
 LATEST, MANY = 256, 4e5  # rows of a side that are remembered, and pairs of rows that count
 PATIENCE = 1.0  # a change pays when it would have saved so many times what it costs
+CLEARLY = 0.9  # of the present cost: what is not even that much cheaper is not worth a change
 
 
 @dataclass
@@ -85,7 +86,7 @@ class Choosing:
         for at, cost in costs.items():
             lost = self.windows[at].lost
             for way in self.ways:
-                lost[way] = max(0.0, lost[way] + cost[keeping[at]] - cost[way])
+                lost[way] = max(0.0, lost[way] + CLEARLY * cost[keeping[at]] - cost[way])
         return dict(self._better(keeping, held))
 
     def _better(self, keeping: Sequence[Keeping], held: Sequence[int]) -> Iterable[tuple[int, Keeping]]:

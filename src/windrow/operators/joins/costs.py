@@ -17,21 +17,23 @@ from windrow.spec.joining import Keeping
 @dataclass(frozen=True)
 class Unit:
     """Nanoseconds. ``scan`` is C_n, a row that nested loops look at; ``chase`` C_h, one in a bucket. ``enter``: to find
-    a bucket; ``chain``: to put a row into one, and to take it out; ``keep``: to put a row behind others. ``sort``: a
+    a bucket; ``chain``: to put a row into one, and to take it out; ``pair``: what a pair costs more if pairs are not
+    found in the order of runs; ``keep``: to put a row behind others. ``sort``: a
     row of a batch, for each doubling of the batch; ``gallop``: a step of the search in a run, ``merge``: to write a row
     into a larger run. ``call``, ``run``: a batch, and each run that it is compared with.
     """
 
-    scan: float = 0.7
-    chase: float = 3.5
-    enter: float = 15.0
-    chain: float = 25.0
-    keep: float = 20.0
+    scan: float = 0.9
+    chase: float = 4.5
+    enter: float = 12.0
+    chain: float = 20.0
+    pair: float = 12.0
+    keep: float = 100.0
     sort: float = 5.0
-    gallop: float = 5.0
-    merge: float = 40.0
-    call: float = 30_000.0
-    run: float = 20_000.0
+    gallop: float = 4.0
+    merge: float = 90.0
+    call: float = 13_000.0
+    run: float = 5_000.0
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,13 @@ def probed(way: Keeping, unit: Unit, probe: Probe) -> float:
 
 
 def _by_loops(unit: Unit, probe: Probe) -> float:
-    return unit.call + probe.rows * probe.held * unit.scan
+    return unit.call + probe.rows * (probe.held * unit.scan + probe.near * unit.pair)
 
 
 def _by_hash(unit: Unit, probe: Probe) -> float:
     """A bucket has the rows of a key, whatever their time, and a few of others."""
-    return unit.call + probe.rows * (unit.enter + (probe.held * probe.alike + 0.5) * unit.chase)
+    touched = probe.held * probe.alike + 0.5
+    return unit.call + probe.rows * (unit.enter + touched * unit.chase + probe.near * unit.pair)
 
 
 def _by_runs(unit: Unit, probe: Probe) -> float:

@@ -117,8 +117,8 @@ class WindowJoin:
         self.condition = None if where is None and test is None else Condition(where, test)
         self.late = late
         self.sides = (
-            Kept(_side_of(keys, keeping[0]), dict(types[0]), finished=Finished(named[0])),
-            Kept(_side_of(keys, keeping[1]), dict(types[1]), finished=Finished(named[1])),
+            Kept(side_of(keys, keeping[0]), dict(types[0]), finished=Finished(named[0])),
+            Kept(side_of(keys, keeping[1]), dict(types[1]), finished=Finished(named[1])),
         )
         self.keeping: list[Keeping] = list(keeping)
         self.choosing = choosing
@@ -155,7 +155,7 @@ class WindowJoin:
             self._keep_as(at, new)
 
     def _keep_as(self, side: int, keeping: Keeping) -> None:
-        new = _side_of(self.keys, keeping)
+        new = side_of(self.keys, keeping)
         new.take_over(self.sides[side].rows)
         self.sides[side].rows, self.keeping[side] = new, keeping
 
@@ -395,7 +395,7 @@ class WindowJoin:
         return sum(kept.rows.state_bytes() for kept in self.sides)
 
 
-def _side_of(keys: Sequence[str], keeping: Keeping) -> JoinSide:
+def side_of(keys: Sequence[str], keeping: Keeping) -> JoinSide:
     """An empty side that keeps its rows so."""
     if keeping == RUNS:
         return JoinSide(keys)

@@ -17,7 +17,8 @@ from windrow.spec.names import PROGRESS
 from windrow.windows.tuples import Bools, Ints
 
 Index = Literal["loops", "hash"]
-LEAST = 1024  # places for rows, buckets, and pairs that are found in one call
+LEAST = 1024  # places for rows, and buckets
+FIRST = 1 << 16  # pairs that are found in the first call of a kernel: what a call costs shows if there are few
 
 
 class IndexedSide(JoinSide):
@@ -91,7 +92,7 @@ class IndexedSide(JoinSide):
             return
         given, at = rows[HASH].to_numpy(), kernels.beginning()
         numbers, bases = list(self.runs), self._bases()
-        room = LEAST
+        room = FIRST
         while at[kernels.ROW] < len(given):
             mine, places = np.empty(room, np.uint32), np.empty(room, np.uint32)
             found = self._probe(given, least, greatest, at, mine, places)
