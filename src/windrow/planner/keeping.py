@@ -52,8 +52,8 @@ class Streams:
 
 @dataclass(frozen=True)
 class Kept(Choice):
-    """The way of each side. ``changing``: the join changes it when another has been cheaper for long enough. ``by``: the unit
-    costs that it decides by; they are part of the plan, so that no worker reads a file.
+    """The way of each side. ``changing``: the join changes it when another has been cheaper for long enough. ``by``:
+    the unit costs that it decides by; they are part of the plan, so that no worker reads a file.
     """
 
     ways: tuple[Keeping, Keeping] = ("runs", "runs")
