@@ -170,7 +170,7 @@ def _physical(node: Join, time: On, in_order: bool) -> str:
         raise PlanError(reason)
     if in_order:
         return "opib" if reason is None else "opob"
-    return BY_COST if node.using in (None, *ALIKE) else node.using
+    return BY_COST if node.using is None or node.using in ALIKE else node.using
 
 
 def _ordered(kind: type[OpobJoin | OpibJoin], join: Callable[[], WindowJoin]) -> Operator:
