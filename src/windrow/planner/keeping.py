@@ -47,7 +47,7 @@ class Streams:
         rows = [f"{side.rows:,.0f} {name} rows" for side, name in zip(self.sides, NAMES, strict=True)]
         ratio = self.sides[1].rate / self.sides[0].rate
         keys = f"{100 * self.alike:.3g} % of pairs have equal keys"
-        return f"{self.basis}: {' and '.join(rows)} are kept, right rows come {ratio:.3g} times as fast; {keys}"
+        return f"{self.basis}: {' and '.join(rows)} are kept, {ratio:.3g} right rows come for each left one; {keys}"
 
 
 @dataclass(frozen=True)
