@@ -55,6 +55,9 @@ def results(lefts, rights, window, on, how, keyed, smaller):
 class Flipping(Choosing):
     """Changes its mind with nearly every batch, by what it has seen so far."""
 
+    def before(self, side, rows, keeping, held):
+        return {at: WAYS[(held[at] + rows) % 3] for at in (0, 1) if held[at] % 2}
+
     def _better(self, keeping, held):
         for at, window in enumerate(self.windows):
             new = WAYS[(int(window.pairs) + at + held[1 - at]) % 3]

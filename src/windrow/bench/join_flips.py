@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -19,7 +19,7 @@ import polars as pl
 from windrow.bench.experiment import Experiment, Outcome
 from windrow.operators import WindowJoin
 from windrow.operators.joins.choosing import WAYS, Choosing
-from windrow.operators.joins.costs import Probe, Unit, inserted, moved, probed
+from windrow.operators.joins.costs import Probe, Unit, arranged, inserted, moved, probed
 from windrow.progress import Punctuation
 from windrow.spec.joining import RUNS, Keeping
 from windrow.spec.names import PROGRESS
@@ -29,6 +29,7 @@ BAND = 5000  # a row has partners so far before and after it
 TYPES = {"a": pl.Int64()}, {"b": pl.Int64()}
 MOST = 1.3  # of the cost of always running the best way
 SIDES: tuple[Side, Side] = (0, 1)
+PAIRS: tuple[tuple[Keeping, Keeping], ...] = tuple(product(WAYS, WAYS))
 
 
 @dataclass(frozen=True)
@@ -107,55 +108,70 @@ def fed(running: WindowJoin, batch: Batch) -> list[int]:
 # -- counted -----------------------------------------------------------------------------------------------------------
 @dataclass
 class Counted:
-    """Costs in nanoseconds: of the join that changes, and of each way by phase and side. ``changes``: how often."""
+    """Costs in nanoseconds: of the join that changes, and of each pair of ways by phase. ``changes``: how often."""
 
     own: float
-    of: dict[tuple[int, int], dict[Keeping, float]]
+    of: list[dict[tuple[Keeping, Keeping], float]]
     changes: int
 
     @property
     def over_best(self) -> float:
-        """Over the best way in each phase."""
-        return self.own / sum(min(ways.values()) for ways in self.of.values())
+        """Over the best ways in each phase."""
+        return self.own / sum(min(ways.values()) for ways in self.of)
 
     @property
     def over_fixed(self) -> float:
-        """Over the best way throughout, of each side."""
-        whole = [{way: sum(c[way] for (_, at), c in self.of.items() if at == side) for way in WAYS} for side in SIDES]
-        return self.own / sum(min(ways.values()) for ways in whole)
+        """Over the best ways throughout."""
+        return self.own / min(sum(costs[ways] for costs in self.of) for ways in PAIRS)
+
+
+class _Changes(WindowJoin):
+    """Adds up what changes cost."""
+
+    changes, cost = 0, 0.0
+
+    def _change(self, ways: Mapping[int, Keeping]) -> None:
+        assert self.choosing is not None
+        for side, way in ways.items():
+            self.changes += 1
+            self.cost += moved(way, self.choosing.unit, self.sides[side].rows.count)
+        super()._change(ways)
 
 
 def counted(unit: Unit, share: float = 1.0, phases: Sequence[Phase] = PHASES) -> Counted:
     """What the batches cost by unit costs, by what the sides held and found."""
-    running = join(unit=unit)
-    found = Counted(0.0, {(n, at): dict.fromkeys(WAYS, 0.0) for n in range(len(phases)) for at in SIDES}, 0)
+    running = _Changes(["k"], Within(-BAND, BAND), TYPES, choosing=Choosing(unit))
+    found = Counted(0.0, [dict.fromkeys(PAIRS, 0.0) for _ in phases], 0)
     for batch in batches(phases, share):
         for side in SIDES:
-            ways = tuple(running.keeping)
+            held = [kept.rows.count for kept in running.sides]
+            ways = _probing(running, side, batch.frames[side].height, held)
             items = running.on_batch(side, batch.frames[side])
             pairs = sum(item.height for item in items if isinstance(item, pl.DataFrame))
-            held = [kept.rows.count for kept in running.sides]
-            for at, costs in _costs(unit, phases[batch.phase], side, pairs, held).items():
-                for way, cost in costs.items():
-                    found.of[batch.phase, at][way] += cost
-                found.own += costs[ways[at]]
-                if running.keeping[at] != ways[at]:
-                    found.changes += 1
-                    found.own += moved(running.keeping[at], unit, held[at])
+            costs = {pair: _cost(unit, phases[batch.phase], side, pairs, held, pair) for pair in PAIRS}
+            found.own += costs[ways]
+            for pair, cost in costs.items():
+                found.of[batch.phase][pair] += cost
         for side in SIDES:
             running.on_punctuation(side, Punctuation(batch.promise))
-    return found
+    found.own += running.cost
+    return replace(found, changes=running.changes)
 
 
-def _costs(
-    unit: Unit, phase: Phase, side: int, pairs: int, held: Sequence[int]
-) -> Mapping[int, Mapping[Keeping, float]]:
+def _probing(running: WindowJoin, side: Side, rows: int, held: Sequence[int]) -> tuple[Keeping, Keeping]:
+    """The ways in which a batch meets the sides."""
+    assert running.choosing is not None
+    chosen = dict(enumerate(running.keeping)) | dict(running.choosing.before(side, rows, running.keeping, held))
+    return chosen[0], chosen[1]
+
+
+def _cost(
+    unit: Unit, phase: Phase, side: Side, pairs: int, held: Sequence[int], ways: tuple[Keeping, Keeping]
+) -> float:
     rows = phase.rows[side]
     probe = Probe(rows, held[1 - side], phase.alike, pairs / rows)
-    return {
-        1 - side: {way: probed(way, unit, probe) for way in WAYS},
-        side: {way: inserted(way, unit, rows, held[side]) for way in WAYS},
-    }
+    sorting = arranged(unit, rows) if RUNS in ways else 0.0
+    return probed(ways[1 - side], unit, probe) + inserted(ways[side], unit, rows, held[side] + rows) + sorting
 
 
 # -- in CPU time -------------------------------------------------------------------------------------------------------

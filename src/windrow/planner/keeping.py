@@ -10,14 +10,14 @@ import polars as pl
 
 from windrow.logical.nodes import Join, Statistics
 from windrow.operators.joins.choosing import WAYS, Choosing
-from windrow.operators.joins.costs import Probe, inserted, probed
+from windrow.operators.joins.costs import Probe, arranged, inserted, probed
 from windrow.operators.joins.window_join import WindowJoin
 from windrow.planner.choice import LEAST, Given, sample_of
 from windrow.planner.choose import Choice
 from windrow.planner.choose.calibrated import REFERENCE, Calibration, found
 from windrow.planner.choose.costs.asymmetric import Side, Weights, determinant
 from windrow.planner.plan import Arm
-from windrow.spec.joining import BY_COST, KEPT, Keeping
+from windrow.spec.joining import BY_COST, KEPT, RUNS, Keeping
 from windrow.spec.names import PROGRESS
 from windrow.windows.pairing import Pairing, Within
 
@@ -40,7 +40,8 @@ class Streams:
         held = round(own.rows)
         probe = Probe(BATCH, held, self.alike, own.rows * self.alike)
         come = round(BATCH * own.rate / other.rate)
-        return (probed(way, by.unit, probe) + inserted(way, by.unit, max(come, 1), held)) / 1000
+        sorting = arranged(by.unit, BATCH) if way == RUNS else 0.0
+        return (probed(way, by.unit, probe) + inserted(way, by.unit, max(come, 1), held) + sorting) / 1000
 
     @property
     def says(self) -> str:

@@ -64,31 +64,32 @@ def _by_hash(unit: Unit, probe: Probe) -> float:
 
 
 def _by_runs(unit: Unit, probe: Probe) -> float:
-    """A batch is sorted once for both sides: half of it counts here. In each run a row is searched from the place of
-    the row before it, and its partners are next to each other.
-    """
+    """In each run a row is searched from the place of the row before it, and its partners are next to each other."""
     runs = _runs(probe.rows, probe.held)
     search = probe.rows * runs * unit.gallop * (1 + log2(1 + probe.held / max(1, probe.rows)))
-    return runs * unit.run + _sorting(unit, probe.rows) / 2 + search + probe.rows * probe.near * unit.scan
+    return runs * unit.run + search + probe.rows * probe.near * unit.scan
 
 
 def inserted(way: Keeping, unit: Unit, rows: int, held: int) -> float:
-    """A batch is put among so many rows of its own side, and leaves again."""
+    """So many rows of a batch are put among those of their own side, and leave again."""
+    if not rows:
+        return 0.0
     behind = unit.call + rows * unit.keep * (1 + _doublings(rows, held) / 4)
     if way == "loops":
         return behind
     if way == "hash":
         return behind + rows * unit.chain
-    return unit.call + _sorting(unit, rows) / 2 + rows * unit.merge * (1 + _doublings(rows, held))
+    return unit.call + rows * unit.merge * (1 + _doublings(rows, held))
+
+
+def arranged(unit: Unit, rows: int) -> float:
+    """A batch is sorted, which it is if one of the sides, or both, are in runs."""
+    return rows * unit.sort * log2(2 + rows)
 
 
 def moved(way: Keeping, unit: Unit, held: int) -> float:
     """All rows of a side are kept in another way."""
-    return 10 * unit.call + _sorting(unit, held) + inserted(way, unit, held, 0)
-
-
-def _sorting(unit: Unit, rows: int) -> float:
-    return rows * unit.sort * log2(2 + rows)
+    return 10 * unit.call + arranged(unit, held) + inserted(way, unit, held, 0)
 
 
 def _doublings(rows: int, held: int) -> float:

@@ -13,7 +13,6 @@ from windrow.operators.joins.choosing import Choosing
 from windrow.operators.joins.condition import Condition
 from windrow.operators.joins.finished import Finished, Named
 from windrow.operators.joins.promises import joint
-from windrow.operators.kernels.probe import Hashes
 from windrow.operators.operator import Item, Wait, joined_and_freed
 from windrow.operators.state.indexed_side import IndexedSide, with_hashes
 from windrow.operators.state.join_side import HASH, JoinSide, hashed
@@ -133,6 +132,8 @@ class WindowJoin:
         rows, late = self.on_time(side, batch, own.finished.promised(batch, own.promised))
         if not rows.height:
             return late
+        if self.choosing is not None:
+            self._change(self.choosing.before(side, rows.height, self.keeping, self._held()))
         rows = hashed(rows, self.keys) if RUNS in self.keeping else with_hashes(rows, self.keys)
         times = rows[PROGRESS].to_numpy()
         least, greatest = self.window.partners(side, times)
@@ -142,17 +143,19 @@ class WindowJoin:
             pairs += len(mine)
             self._pair(found, side, rows, mine, number, places, matched)
         found.joined += int(matched.sum())
+        before = self.sides[side].rows.count
         self._keep(found, side, rows, matched, greatest >= np.asarray(other.finished.promised(rows, other.promised)))
         if self.choosing is not None:
-            self._choose(side, rows[HASH].to_numpy(), pairs)
+            kept = self.sides[side].rows.count - before
+            self._change(self.choosing.saw(side, rows[HASH].to_numpy(), pairs, kept, self.keeping, self._held()))
         return [*found.items, *joined_and_freed(found.joined, found.freed), *late]
 
-    def _choose(self, side: pairing.Side, hashes: Hashes, pairs: int) -> None:
-        """Keep the rows of a side in another way if that has been cheaper for long enough."""
-        assert self.choosing is not None
-        held = [kept.rows.count for kept in self.sides]
-        for at, new in self.choosing.saw(side, hashes, pairs, self.keeping, held).items():
-            self._keep_as(at, new)
+    def _held(self) -> list[int]:
+        return [kept.rows.count for kept in self.sides]
+
+    def _change(self, ways: Mapping[int, Keeping]) -> None:
+        for side, way in ways.items():
+            self._keep_as(side, way)
 
     def _keep_as(self, side: int, keeping: Keeping) -> None:
         new = side_of(self.keys, keeping)
