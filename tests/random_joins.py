@@ -1,6 +1,7 @@
 """Joins drawn at random from all that can be combined: kinds, windows, keys, conditions, what is before and after.
 
-``drawn(seed)`` is a query over finite streams whose rows are in order of arrival, within their slack.
+``drawn(seed)`` is a query over finite streams whose rows are in order of arrival, within their slack. ``drawn(seed,
+ordered=True)`` is one with a join that puts its results in order, by name or because of what follows it.
 """
 
 import datetime as dt
@@ -10,7 +11,8 @@ from dataclasses import dataclass, field
 import polars as pl
 
 import windrow as wr
-from windrow.spec.joining import ALIKE
+from windrow.spec.in_order import MODES
+from windrow.spec.keeping import ALIKE
 
 NAN = float("nan")
 DAY, NOON = dt.date(2024, 1, 1), dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
@@ -98,8 +100,8 @@ class Drawn:
         return found
 
 
-def drawn(seed):
-    """A join, and what follows it."""
+def drawn(seed, ordered=False):
+    """A join, and what follows it. ``ordered``: it is one that puts its results in order."""
     rng = random.Random(seed)
     kind = rng.choice(sorted(KEYS))
     kinds = kind, MIXED.get(kind, kind) if rng.random() < 0.3 else kind
@@ -110,11 +112,30 @@ def drawn(seed):
         left = draw.stream(kind)
         right = left.select("t", "k", "j", "n", y="x")
         right = right.where("y > 1") if draw.often(0.3) else right
-    how = rng.choice(HOWS)
-    draw.using = rng.choice([None, None, *ALIKE, "opob", "opob", "iop", "iop", "opib" if how == "inner" else None])
-    more = {"how": how, "where": condition(draw, how), "using": draw.using}
-    query = left.join(right, **keys(draw), **window(draw, itself), **more)
-    return followed(draw, query, how)
+    how = "inner" if ordered else rng.choice(HOWS)
+    near = window(draw, itself and not ordered)
+    draw.using = rng.choice([None, *MODES] if ordered else usings(how, near))
+    more = {"how": how, "where": condition(draw, how), **physical(draw)}
+    if ordered:
+        more["late"] = rng.choice(["drop", "side", ("side", "drop")])
+    query = left.join(right, **keys(draw), **near, **more)
+    return followed(draw, query, how, ["order"] if ordered and draw.using is None else FOLLOWING)
+
+
+def usings(how, near):
+    """The physical joins that there are; most of them put nothing in order."""
+    found = [None, None, *ALIKE, "opob", "opob", "iop", "iop"]
+    by_rows = "rows" in str(near.get("within"))
+    return found if how != "inner" else [*found, "opib", *([] if by_rows else MODES)]
+
+
+def physical(draw):
+    """When an adaptive join changes: never, at once, or to and fro with the rates of its rows."""
+    if draw.using != "adaptive":
+        return {"using": draw.using}
+    cost = draw.rng.choice([1e-9, 0.1, 1.0, 10.0, 1e9]) * (1_000_000 if draw.timed else 1)
+    alpha = draw.rng.choice([{}, {"alpha": 0.0}, {"alpha": 0.9}])
+    return {"using": "adaptive", "cost": cost, **alpha}
 
 
 def keys(draw):
@@ -154,16 +175,20 @@ TIMES = {
 }
 
 
-def followed(draw, query, how):
+FOLLOWING = ["nothing", "window", "window", "window", "join", "distinct", "order", "order", "both times"]
+
+
+def followed(draw, query, how, what):
     """What comes after the join; results of a join over rows do not progress."""
     value = "y" if "y" in query.schema else "x"
     if draw.often(0.2):
         query = query.where(draw.rng.choice(["x > 2", f"{value} < 7 OR k IS NULL", f"x = {value}"]))
     if not query.node.pair_times:
         return query
-    time = draw.rng.choice(TIMES[how][:3] if draw.using == "opib" else TIMES[how])  # it can order by these
+    limited = draw.using in ("opib", *MODES)  # they can order by these
+    time = draw.rng.choice(TIMES[how][:3] if limited else TIMES[how])
     kept = query.select("k", "x", u=time, z=value)
-    after = draw.rng.choice(["nothing", "window", "window", "window", "join", "distinct", "order", "both times"])
+    after = draw.rng.choice(what)
     if after == "window":
         return windowed(draw, kept)
     if after == "join":

@@ -12,7 +12,7 @@ import windrow as wr
 from how_many import EXAMPLES
 from random_joins import drawn
 from windrow.api.stream import Stream
-from windrow.logical.nodes import Join
+from windrow.logical.nodes import Join, Ordered
 from windrow.testing import compare, oracle, replay
 from windrow.testing.accounting import accounted_join, countable_join
 from windrow.testing.disturbed import disturbed
@@ -26,10 +26,26 @@ def test_random_joins_equal_the_oracle_under_any_arrival(seed):
     replay(drawn(seed), runs=2, seed=seed)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_joins_in_order_equal_the_oracle(seed):
+    query = drawn(seed, ordered=True)
+    replay(query, runs=2, seed=seed)
+    if isinstance(query.node, Ordered):
+        assert query.collect()["u"].is_sorted()
+
+
+@pytest.mark.parametrize("seed", SEEDS[::4])
+def test_random_joins_in_order_as_spark_drives_them(seed):
+    as_spark_drives(drawn(seed, ordered=True), seed)
+
+
 @pytest.mark.parametrize("seed", SEEDS[::4])
 def test_random_joins_as_spark_drives_them(seed):
+    as_spark_drives(drawn(seed), seed)
+
+
+def as_spark_drives(query, seed):
     """In micro-batches that fail and restart on other workers, and over finite sources; results equal the oracle's."""
-    query = drawn(seed)
     given = {name: source.data for name, source in query.sources.items()}
     expected, rng = oracle(query), random.Random(seed)
 
@@ -38,7 +54,9 @@ def test_random_joins_as_spark_drives_them(seed):
 
     out = disturbed(streaming, micro_batches(given, rng), seed, shards=rng.choice([1, 2, 5]))
     assert sum(batch.counts["rows_late"] for batch in out) == 0
-    check_among(pl.concat([batch.results for batch in out]), expected, f"streaming, seed {seed}")
+    found = pl.concat([batch.results for batch in out])
+    check_among(found, expected, f"streaming, seed {seed}")
+    assert not isinstance(query.node, Ordered) or found["u"].is_sorted()
     join = countable_join(query)
     # Rows of a semi or anti join leave with their first partner, and ordered joins make pairs later.
     if join is not None and join.how not in ("semi", "anti") and join.using in (None, "oa"):
@@ -46,6 +64,7 @@ def test_random_joins_as_spark_drives_them(seed):
     spark = SimulatedSpark(shards=3, seed=seed)
     whole = spark.collect(with_sources(query, {n: spark.frame([d[::2], d[1::2]]) for n, d in given.items()}))
     compare(whole, expected, f"batch, seed {seed}")
+    assert not isinstance(query.node, Ordered) or whole["u"].is_sorted()
 
 
 @pytest.mark.parametrize("seed", SEEDS[::2])

@@ -14,7 +14,7 @@ from windrow.operators.joins.costs import Unit
 from windrow.operators.joins.window_join import WindowJoin
 from windrow.planner import keeping
 from windrow.planner.choose.calibrated import REFERENCE, Calibration
-from windrow.spec.joining import ALIKE, KEPT
+from windrow.spec.keeping import ALIKE, KEPT
 from windrow.testing import compare, oracle
 from windrow.testing.disturbed import disturbed
 from windrow.testing.simulated import Checkpoint, SimulatedSpark

@@ -60,8 +60,12 @@ def test_operators_know_no_host_no_clock_and_no_chance():
 # What the oracle may know of Windrow: the definitions. All else is what it checks.
 DEFINITIONS = (
     "logical.nodes",
+    "operators.kernels.key_hash",
+    "spec.allocation",
+    "spec.joining",
     "windows",
     "windows.multiway",
+    "windows.pairing",
     "windows.widjoin",
     "progress",
     "errors",

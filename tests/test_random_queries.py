@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import windrow as wr
+from windrow.spec.in_order import MODES
 from windrow.testing import compare, oracle, replay
 
 CHECK = settings(
@@ -86,8 +87,8 @@ def windowed(draw, stream, depth=0):
 
 @st.composite
 def beside(draw, streams):
-    """Several streams as one: their rows, or those of one that follow those of the others."""
-    how = draw(st.sampled_from(["union", "union", "as of", "recent", "chronicle"]))
+    """Several streams as one: their rows, those of one that follow those of the others, or pairs in order."""
+    how = draw(st.sampled_from(["union", "union", "as of", "recent", "chronicle", "pairs"]))
     if how == "union":
         return streams[0].union(*streams[1:])
     first, *others = streams
@@ -95,6 +96,12 @@ def beside(draw, streams):
     if how == "as of":
         strategy = draw(st.sampled_from(["backward", "forward", "nearest"]))
         return first.join_asof(other, by="k", strategy=strategy, tolerance=draw(SIZES), how=draw(KINDS))
+    if how == "pairs":
+        using = draw(st.sampled_from([*MODES, "adaptive"]))
+        more = {"cost": draw(st.sampled_from([0.001, 1.0, 1e9]))} if using == "adaptive" else {}
+        found = first.join(other, on="k", within=(-draw(SIZES), draw(SIZES)), using=using, **more)
+        later = draw(st.booleans())  # the order is that of what the window is over
+        return found.select("k", "x", "f", t="greatest(t, t_right)" if later else "t")
     return first.following(other, on="k", matching=how, within=draw(SIZES), how=draw(KINDS))
 
 

@@ -174,3 +174,63 @@ def test_a_machine_that_stays_too_busy_is_told_what_to_do():
 
     with pytest.raises(WindrowError, match="this machine is too busy"):
         finish([("results", start(SimpleNamespace(start=Slow), lambda line: None))])
+
+
+# -- explain --analyze -------------------------------------------------------------------------------------------------
+@pytest.fixture
+def analyzable(tmp_path):
+    """The arguments of a query over 3,000 rows."""
+    (tmp_path / "p").mkdir()
+    frame = pl.DataFrame({"ts": range(3000), "k": [i % 7 for i in range(3000)]})
+    frame.write_parquet(tmp_path / "p" / "0.parquet")
+    (tmp_path / "q.sql").write_text("SELECT k, count(*) AS n FROM p [RANGE 100, SLIDE 50, WA ts] GROUP BY k")
+    source = f"p=parquet:{tmp_path / 'p'}"
+    return ["explain", str(tmp_path / "q.sql"), "--source", source, "--progress", "ts", "--slack", "5"]
+
+
+def test_explain_analyze_shows_what_was_measured_beside_what_was_estimated(analyzable):
+    result = run(app, [*analyzable, "--analyze"])
+    assert result.exit_code == 0, result.output
+    plan, table = result.stdout.split("analysis")[:2]
+    assert "Physical plan, in this process" in plan
+    assert "cost of the plan" in plan
+    for name in ("source p", "stage 0", "paned", "result", "the plan"):
+        assert name in table
+    [whole] = [line for line in table.split("\n") if "the plan" in line]
+    assert whole.count("3,000") == 2  # as estimated, and as measured
+    assert "3,000 rows of p, at most 10,000 of each at a time" in result.stdout
+
+
+def test_explain_analyze_as_json_and_with_a_limit(analyzable):
+    result = run(app, [*analyzable, "--analyze", "--limit", "1200", "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert (found["rows"], found["limited"], found["basis"]) == ({"p": 1200}, ["p"], "measured")
+    whole = found["parts"][-1]
+    assert (whole["name"], whole["rows_in"]) == ("the plan", 1200)
+    assert whole["micros"] > 0
+    assert whole["estimated_micros"] > 0
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--json"], "--json needs --analyze"),
+        (["--limit", "5"], "--limit needs --analyze"),
+        (["--analyze", "--shards", "2"], "leave out --shards and --checkpoint"),
+        (["--analyze", "--checkpoint", "state"], "leave out --shards and --checkpoint"),
+    ],
+)
+def test_options_of_explain_without_an_effect_are_refused(analyzable, more, message):
+    error = run(app, [*analyzable, *more]).exception
+    assert isinstance(error, QueryError)
+    assert message in str(error)
+
+
+def test_files_that_only_spark_reads_cannot_be_analyzed(analyzable):
+    other = [each.replace("p=parquet:", "p=csv:") for each in analyzable]
+    error = run(app, [*other, "--analyze"]).exception
+    assert isinstance(error, QueryError)
+    assert "--analyze runs the query in this process" in str(error)
+    assert "arrow, parquet" in str(error)
+    assert run(app, [*analyzable, "--analyze", "--limit", "0"]).exit_code == 2

@@ -9,7 +9,7 @@ from windrow.operators import Side, WindowJoin
 from windrow.operators.joins.choosing import WAYS, Choosing
 from windrow.operators.joins.costs import Unit
 from windrow.progress import END, START, Punctuation
-from windrow.spec.joining import KEPT
+from windrow.spec.keeping import KEPT
 from windrow.windows.pairing import SameWindow, Within
 
 NAN = float("nan")

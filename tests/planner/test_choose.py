@@ -12,7 +12,7 @@ from windrow.planner import Given, plan
 from windrow.planner.choose import Workload, choose
 from windrow.planner.choose.costs import aggregation as costs
 
-DENSE = Workload(1000, 10, 60, 1, 60.0, 24, 40, 40, "assumed")
+DENSE = Workload(1000, 10, 60, 1, 60.0, 24, 40, 40, "declared")
 
 
 def stream(rows=20_000, keys=50, span=100_000, slack=0, **options):
@@ -39,12 +39,12 @@ def test_the_cost_of_panes_does_not_grow_with_the_panes_of_a_window_and_that_of_
 
 def test_dense_panes_are_merged_and_windows_of_lone_rows_are_not():
     assert choose(DENSE, {}).name == "paned"
-    lone = Workload(10, 10, 1, 1, 1.0, 24, 40, 24, "assumed")
+    lone = Workload(10, 10, 1, 1, 1.0, 24, 40, 24, "declared")
     assert choose(lone, {}).name == "buffering"
 
 
 def test_on_spark_rows_have_to_cross_the_exchange_so_panes_win_earlier():
-    some = Workload(1000, 1000, 1, 1, 1.0, 24, 40, 24, "assumed")
+    some = Workload(1000, 1000, 1, 1, 1.0, 24, 40, 24, "declared")
     assert choose(some, {}).name == "buffering"
     few = replace(some, groups=500.0, exchanged=True)
     assert choose(few, {}).name == "paned"

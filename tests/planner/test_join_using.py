@@ -9,7 +9,7 @@ import pytest
 import windrow as wr
 from windrow.api.stream import Stream
 from windrow.errors import PlanError
-from windrow.spec.joining import ALIKE
+from windrow.spec.keeping import ALIKE
 from windrow.testing import compare, oracle, replay
 from windrow.testing.simulated import SimulatedSpark
 

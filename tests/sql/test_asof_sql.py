@@ -313,7 +313,7 @@ def with_table(query):
         (f"SELECT x FROM L ASOF JOIN R [LATE REVISE] {M} KEYS 5", "cannot revise", "REVISE"),
         (f"SELECT x FROM L ASOF JOIN (SELECT k, v FROM R) R {M}", "needs the progressing column", "k, v FROM R) R"),
         ("SELECT x FROM L ASOF JOIN S MATCH_CONDITION (L.ts >= s)", "S is a static table", "S"),
-        (f"SELECT /*+ USING(oa) */ x FROM L ASOF JOIN R {M}", "USING names the algorithm", f"ASOF JOIN R {M}"),
+        (f"SELECT /*+ USING(oa) */ x FROM L ASOF JOIN R {M}", "a hint is about the algorithm", f"ASOF JOIN R {M}"),
         (
             "SELECT x FROM L MATCH_RECOGNIZE (ORDER BY ts PATTERN (a b) DEFINE a AS x > 1)",
             "it takes rows of one table that stand directly behind each other. FROM SEQ(a, b, c) WITHIN ..",

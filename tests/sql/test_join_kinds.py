@@ -121,7 +121,11 @@ def test_a_hint_names_the_physical_join():
         ("SELECT x FROM L FULL SEMI JOIN R ON {B}", "not supported: FULL SEMI JOIN; INNER, LEFT, RIGHT", "R ON {B}"),
         ("SELECT x FROM L ASOF JOIN R ON {B}", "an ASOF JOIN needs MATCH_CONDITION", "ASOF"),
         ("SELECT x FROM L NATURAL LEFT JOIN R", "it would compare every column", "R"),
-        ("SELECT /*+ USING(wid) */ x FROM L JOIN R ON {B}", "no join is called wid; available: iop, oa", "USING(wid)"),
+        (
+            "SELECT /*+ USING(wid) */ x FROM L JOIN R ON {B}",
+            "no join is called wid; available: adaptive, filter-order, iop, oa",
+            "USING(wid)",
+        ),
         ("SELECT /*+ MEMORY('1 MB') */ x FROM L JOIN R ON {B}", "MEMORY is about windows", "MEMORY('1 MB')"),
     ],
 )

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import cast
+from functools import partial
+from typing import Any, cast
 
 import polars as pl
 
@@ -18,14 +19,16 @@ from windrow.hosts.local import Value, value
 from windrow.logical import expressions
 from windrow.logical.checked_join import all_columns, joined
 from windrow.logical.nodes import HOWS, How, Join, Node
-from windrow.spec.joining import KEPT
+from windrow.spec.in_order import MODES
+from windrow.spec.joining import Limits
+from windrow.spec.keeping import KEPT
 from windrow.spec.lengths import Length, length, policy
 from windrow.spec.options import Policy
 from windrow.windows.pairing import Pairing, SameWindow, Within
 
 Distances = tuple[Length, Length]
 IN_ROWS = re.compile(r"\s*(-?\d+)\s*rows?\s*", re.IGNORECASE)
-FORCED = ("oa", "iop", "opob", "opib", *KEPT)
+FORCED = ("oa", "iop", "opob", "opib", *MODES, *KEPT)
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,9 @@ class Asked:
     suffix: str
     late: str | Sequence[str]
     using: str | None
+    alpha: float | None = None
+    cost: float | None = None
+    limits: Limits | None = None
 
     def of(self, left: Node, right: Node) -> Join:
         """The join of two streams."""
@@ -53,18 +59,24 @@ class Asked:
         columns = all_columns(left, right, given.text(self.suffix, "suffix"))
         test = self.where.function if isinstance(self.where, Udf) else None
         keys = key_pairs(left, right, self.on, self.left_on, self.right_on)
-        late = self._late()
-        how = cast("How", self.how)
-        pairs = joined(
-            left, right, keys, window, columns, how=how, test=test, late=late, by_rows=by_rows, using=self.using
-        )
+        make = partial(joined, left, right, keys, window, columns)
+        more = {"how": cast("How", self.how), "late": self._late(), "by_rows": by_rows, **self._physical()}
+        pairs = make(test=test, **more)
         if self.where is None or test is not None:
             return pairs
         text = given.text(self.where, "where")
         where = expressions.resolve(expressions.column_or(text, pairs.pairs), pairs.pairs, text)
-        return joined(
-            left, right, keys, window, columns, where, text, how=how, late=late, by_rows=by_rows, using=self.using
-        )
+        return make(where, text, **more)
+
+    def _physical(self) -> dict[str, Any]:
+        """Which join it is, and when it changes."""
+        alpha = None if self.alpha is None else given.number(self.alpha, "alpha")
+        return {
+            "using": self.using,
+            "alpha": alpha,
+            "cost": None if self.cost is None else given.number(self.cost, "cost"),
+            "limits": self.limits,
+        }
 
     def _late(self) -> tuple[Policy, Policy]:
         both = (self.late, self.late) if isinstance(self.late, str) else tuple(self.late)

@@ -66,12 +66,14 @@ class Query:
         """The physical plan."""
         return self._planned(self._on_spark())
 
-    def _planned(self, on_spark: bool, kept: Mapping[str, str] | None = None) -> Plan:
-        """``kept``: the algorithms that the checkpoint of an endless query has kept from its first start. Without a
-        checkpoint nothing may depend on files that can be gone at a restart, so none are measured.
+    def _planned(self, on_spark: bool, kept: Kept | None = None) -> Plan:
+        """``kept``: what the checkpoint of an endless query has kept from its first start. Without a checkpoint nothing
+        may depend on files that can be gone at a restart, so none are measured.
         """
         samples = self._samples() if kept is not None or not self._is_endless() else {}
-        return plan(self.node, Given(samples, on_spark, kept or {}))
+        if kept is None:
+            return plan(self.node, Given(samples, on_spark))
+        return plan(self.node, Given(samples, on_spark, kept.choices(), kept.seen()))
 
     def _samples(self) -> dict[str, pl.DataFrame]:
         stamped = {scan.name for scan in self.node.walk() if isinstance(scan, Scan) and scan.stamps}
@@ -116,7 +118,8 @@ class Query:
         if shards is not None:
             check_shards(shards)
         on_spark, native = self._on_spark(), False
-        planned = self.plan() if checkpoint is None else self._planned(True, self._kept(checkpoint, False).choices())
+        kept = None if checkpoint is None else self._kept(checkpoint, False)
+        planned = self.plan() if kept is None else self._planned(True, kept)
         if on_spark:
             from windrow.hosts.spark.compile import check_sources
             from windrow.hosts.spark.native import applies
@@ -125,11 +128,21 @@ class Query:
             native = applies(planned, self._data)
         files = {n for n, s in self.sources.items() if isinstance(s.data, Files)}
         samples = self._samples() if checkpoint is not None or not self._is_endless() else {}
-        return explain(planned, on_spark, shards, files, native, samples)
+        return explain(planned, on_spark, shards, files, native, samples, {} if kept is None else kept.seen())
 
-    def analysis(self, limit: int | None = None) -> Analysis:
+    def analysis(self, limit: int | None = None, each: Callable[[float], None] | None = None) -> Analysis:
         """The measured cost of each part of the plan beside the estimated one, over the first ``limit`` rows of each
         source (1,000,000). ``text()`` is what ``explain(analyze=True)`` shows, ``as_json()`` is for programs.
+
+        ``each`` is told after every batch which share of the rows is done.
+
+        >>> from windrow import count, stream
+        >>> found = stream([{"t": t} for t in range(4000)], "t", slack=0, name="s").window(100)
+        >>> found = found.agg(n=count()).analysis()
+        >>> [(line.name, line.rows_in, line.rows_out) for line in found.lines if line.estimated_out is not None]
+        [('source s', 4000, 4000), ('stage 0', 4000, 40), ('result', 40, 40), ('the plan', 4000, 40)]
+        >>> round(found.lines[-1].estimated_out)
+        40
         """
         from windrow.hosts.analysis import LIMIT, analyzed
 
@@ -138,7 +151,8 @@ class Query:
             raise QueryError(f"limit={most} must be at least 1: it is how many rows of each source are read")
         self._check_analyzed(None, None)
         _load(self.node)
-        return analyzed(self._planned(False), self._data, self._samples(), most)
+        how = {} if each is None else {"each": each}
+        return analyzed(self._planned(False), self._data, self._samples(), most, **how)
 
     def _check_analyzed(self, shards: int | None, checkpoint: str | Path | None) -> None:
         if shards is not None or checkpoint is not None:
@@ -183,9 +197,12 @@ class Query:
         _load(self.node)
         if checkpoint is None:
             return spark.to_spark(self._planned(True), self._data, shards, with_late, limit)
+        from windrow.hosts.spark.seen import FirstBatch
+
         kept = self._kept(checkpoint)
-        planned = self._planned(True, kept.choices())
-        result = spark.to_spark(planned, self._data, shards, with_late, limit)
+        planned = self._planned(True, kept)
+        sources = FirstBatch(kept).observed(planned, self._data)
+        result = spark.to_spark(planned, sources, shards, with_late, limit)
         kept.keep(planned.choices())
         return result
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 from sqlglot import exp
@@ -13,6 +13,7 @@ from windrow.api import given
 from windrow.api.as_of import Nearest
 from windrow.api.functions import Udf
 from windrow.api.joins import Asked
+from windrow.api.limits import limits
 from windrow.api.paired import Paired
 from windrow.api.query import Query, merged
 from windrow.api.resolved import items, order_term, resolved
@@ -297,6 +298,12 @@ class Stream(Query):
         suffix: str = "_right",
         late: str | Sequence[str] | None = None,
         using: str | None = None,
+        alpha: float | None = None,
+        cost: float | None = None,
+        max_rate: float | None = None,
+        max_state: int | None = None,
+        share: str | None = None,
+        seed: int | None = None,
     ) -> Stream:
         """Pairs of a row of this stream and one of ``right`` with equal keys and times that are near.
 
@@ -310,8 +317,14 @@ class Stream(Query):
         what else must be true of a pair, a SQL expression over the columns of both or a ``wr.udf`` that returns
         BOOLEAN; a pair for which it fails is a bad row. A column of ``right`` whose name is taken gets the ``suffix``.
         ``late``: what happens to late rows, "drop", as without it, "side" or "error", for both sides or one for each.
-        ``using`` forces a physical join: "oa", or to compare "opob" and "opib", which keep the results in order ("iop":
-        everything below the join, too).
+        ``using`` forces a physical join: "oa"; those that keep the results in order, "sync-filter", "filter-order" and
+        "adaptive", which an ``order_by`` chooses; or to compare "opob" and "opib" ("iop": everything below the join,
+        too). An adaptive join filters before it orders while it is busy for a share of at least ``alpha`` of its time,
+        0.3 without it; ``cost``: the time to compare two rows, in the smallest unit of progress.
+
+        A join that may not take all rows sheds some: ``max_rate``, rows per second (day, or unit) of progress of both
+        sides together, ``max_state``, rows in both windows together. ``share``: how the sides share what that leaves,
+        the way with most results if it is not given. The rows kept are picked by a hash of ``seed`` and row.
 
         ``right`` can be a static table instead (``wr.table``). No times are compared then, and ``how`` is "inner",
         "left", "semi" or "anti".
@@ -323,13 +336,22 @@ class Stream(Query):
         ['t', 'k', 't_right', 'k_right', 'v']
         """
         if isinstance(right, Table):
-            others = {"within": within, "tumbling": tumbling, "origin": origin, "late": late, "using": using}
+            others: dict[str, Any] = {
+                "within": within,
+                "tumbling": tumbling,
+                "origin": origin,
+                "late": late,
+                "using": using,
+            }
+            others |= {"alpha": alpha, "cost": cost}
+            others |= {"max_rate": max_rate, "max_state": max_state, "share": share, "seed": seed}
             keys = on, left_on, right_on
             return replace(self, node=joined_with(self.node, right, keys, how, where, suffix, others))
         if not isinstance(right, Stream):
             raise QueryError(f"join() takes a stream or a table (wr.table), not {right!r}")
         late = "drop" if late is None else late
-        asked = Asked(on, left_on, right_on, within, tumbling, origin, how, where, suffix, late, using)
+        more = using, alpha, cost, limits(max_rate, max_state, share, seed)
+        asked = Asked(on, left_on, right_on, within, tumbling, origin, how, where, suffix, late, *more)
         return Stream(asked.of(self.node, right.node), merged([self, right]))
 
     def join_asof(

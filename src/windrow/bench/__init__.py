@@ -15,6 +15,9 @@ from windrow.bench.eqg import EQG
 from windrow.bench.experiment import Experiment, Outcome
 from windrow.bench.flush import FLUSH
 from windrow.bench.growth import GROWTH
+from windrow.bench.inorder_analytic import INORDER_ANALYTIC
+from windrow.bench.inorder_concurrency import INORDER_CONCURRENCY
+from windrow.bench.inorder_rate import INORDER_RATE
 from windrow.bench.join_flips import JOIN_FLIPS
 from windrow.bench.join_late import JOIN_LATE
 from windrow.bench.join_limit import JOIN_LIMIT
@@ -25,6 +28,7 @@ from windrow.bench.memory_fixed import MEMORY_FIXED
 from windrow.bench.memory_variable import MEMORY_VARIABLE
 from windrow.bench.oa_join import OA_JOIN
 from windrow.bench.one_tuple import ONE_TUPLE
+from windrow.bench.optimizer_grid import OPTIMIZER_GRID
 from windrow.bench.panes import PANES
 from windrow.bench.schedule import SCHEDULE
 from windrow.bench.schedule_overhead import SCHEDULE_OVERHEAD
@@ -66,6 +70,10 @@ EXPERIMENTS: dict[str, Experiment] = {
         ASYM_CROSSOVER,
         ASYM_FULL,
         JOIN_FLIPS,
+        INORDER_ANALYTIC,
+        INORDER_CONCURRENCY,
+        INORDER_RATE,
+        OPTIMIZER_GRID,
         SHED_RATES,
         MEMORY_FIXED,
         MEMORY_VARIABLE,

@@ -4,6 +4,9 @@ One row and ten a second, exponential, windows of a minute, alpha 0.3. In the pa
 sets the time c of a comparison; here it is given. The operators run over the same rows: the Adaptive one for each c, as
 c decides what it does, the other two once. They take the rows in the order of time whatever c is, so that for another c
 only the times differ. Pairs are compared with the definition.
+
+Beside it, ten and a hundred rows a second in process, with calls that take what they really take. On Spark a row waits
+for its micro-batch whatever the join does, which hides the difference.
 """
 
 from __future__ import annotations
@@ -28,11 +31,12 @@ from windrow.bench.response import (
     share_filtered,
     sound,
 )
+from windrow.bench.response_real import in_process
 from windrow.planner.choose.costs.in_order import Streams, filters, improvement, improvement_of, one_server_keeps_up
 
 SLOW, FAST = 1.0, 10.0
 COSTS = (1, 10, 100, 250, 500, 750, 1000)  # microseconds
-SOME = (1, 100, 500, 1000)
+SOME = (1, 100, 500, 750, 1000)
 SWITCH = 500  # c|w|l1 l2 is alpha
 FLAT = 1.1
 NAMES = {"sync": "Sync-Filter", "filter": "Filter-Order", "adaptive": "Adaptive"}
@@ -56,6 +60,9 @@ def run(quick: bool, say: Say) -> Outcome:
         adaptive = played("adaptive", rows, cost)
         right = right and sound(adaptive, rows, expected, end)
         figures |= held(f"adaptive_{cost}", adaptive) | point(rows, cost, end, adaptive)
+    say("in process, in real time", 0.99)
+    figures |= in_process()
+    right = right and figures["real_same"] == 1
     return Outcome(figures, claims(figures, costs, right), lambda figure: plot(figure, figures, costs))
 
 
@@ -121,21 +128,45 @@ def claims(figures: Mapping[str, float], costs: Sequence[int], right: bool) -> d
 
 
 def plot(figure: Any, figures: Mapping[str, float], costs: Sequence[int]) -> None:
-    """Figures 7 and 8."""
-    times, shares = figure.subplots(1, 2)
+    """Figures 7 and 8, and what is held."""
+    (times, shares), (pairs, rows) = figure.subplots(2, 2)
+    base = [figures[f"ms_sync_{cost}"] / 1000 for cost in costs]
     for name, title in NAMES.items():
         line = [figures[f"ms_{name}_{cost}"] / 1000 for cost in costs]
         times.plot(costs, line, marker="o", label=title)
-        base = [figures[f"ms_sync_{cost}"] / 1000 for cost in costs]
         shares.plot(costs, [a / b for a, b in zip(line, base, strict=True)], marker="o", label=title)
     printed = [figures[f"ms_printed_{cost}"] / 1000 for cost in costs]
     times.plot(costs, printed, ":", color="C1", label="Filter-Order, released after the join (steps 5, 6)")
     shares.plot(costs, [1 - figures[f"eq7_{cost}"] for cost in costs], "k:", label="Filter-Order, Eq. 7")
-    times.set(xscale="log", yscale="log", xlabel="c in us", ylabel="mean response in s")
-    shares.set(xscale="log", xlabel="c in us", title="relative to Sync-Filter", ylim=(0, None))
-    figure.suptitle("virtual time, service times given; one server keeps up below c = 0.83 ms", fontsize=8)
-    for axes in (times, shares):
-        axes.legend(fontsize=6)
+    times.set(yscale="log", ylabel="mean response in s")
+    shares.set(ylabel="relative to Sync-Filter", ylim=(0, None))
+    size = figures["hold_bytes_filter"] / max(1, figures["hold_rows_filter"])
+    plot_held(pairs, "hold_rows", figures, costs)
+    plot_held(rows, "queue_rows", figures, costs)
+    pairs.set(ylabel=f"pairs held ({size:.0f} bytes each)")
+    rows.set(yscale="log", ylabel="rows in queues")
+    for axes in (times, shares, pairs, rows):
+        axes.set(xscale="log", xlabel="c in us")
+        axes.legend(fontsize=5)
+    figure.supxlabel(caption(figures), fontsize=6)
+
+
+def plot_held(axes: Any, what: str, figures: Mapping[str, float], costs: Sequence[int]) -> None:
+    """The most at once: of Adaptive at each c, of the others at one."""
+    for color, (name, title) in enumerate(NAMES.items()):
+        if name != "adaptive":
+            axes.plot([SWITCH], [figures[f"{what}_{name}"]], f"C{color}*", markersize=9, label=title)
+            continue
+        axes.plot(costs, [figures[f"{what}_adaptive_{c}"] for c in costs], f"C{color}o-", label=title)
+
+
+def caption(figures: Mapping[str, float]) -> str:
+    """Which times are real."""
+    real = ", ".join(f"{NAMES[n]} {figures[f'real_ms_{n}']:.1f} ms" for n in ("sync", "filter"))
+    return (
+        "virtual time, service times given; one server keeps up below c = 0.83 ms. "
+        f"In process, real calls, 10 and 100 rows a second: {real}.\nOn Spark the micro-batch hides the difference"
+    )
 
 
 INORDER_CONCURRENCY = Experiment(

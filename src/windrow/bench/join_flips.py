@@ -21,7 +21,7 @@ from windrow.operators import WindowJoin
 from windrow.operators.joins.choosing import WAYS, Choosing
 from windrow.operators.joins.costs import Probe, Unit, arranged, inserted, moved, probed
 from windrow.progress import Punctuation
-from windrow.spec.joining import RUNS, Keeping
+from windrow.spec.keeping import RUNS, Keeping
 from windrow.spec.names import PROGRESS
 from windrow.windows.pairing import Side, Within
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from windrow.bench.experiment import Experiment, Outcome
-from windrow.bench.shedding import Setting, near_model, outcome, plot_results
+from windrow.bench.shedding import Setting, near_model, near_recall, outcome, plot_results
 
 SETTING = Setting(rates=(10, 50), windows=(100, 100), keys=(200, 100), max_rate=None, max_state=1000)
 TITLES = {
@@ -36,7 +36,12 @@ def claims(figures: Mapping[str, float]) -> dict[str, bool]:
     return {
         "all memory for the slower stream gives the most results": results["slower"] > max(between),
         "all memory for the faster stream gives the fewest": results["faster"] < min(between),
+        "both windows never hold more rows than the limit": max(figures[f"rows_held_{p}"] for p in TITLES)
+        <= (SETTING.max_state or 0),
         "all counts are within 5 % of Eq. 13": near_model(figures, list(TITLES), 0.05),
+        "the recall that the join reports is within 0.02 of the true one": near_recall(
+            SETTING, figures, list(TITLES), 0.02
+        ),
     }
 
 

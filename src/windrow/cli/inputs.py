@@ -133,8 +133,22 @@ def query(text: str, sources: list[str], options: Options, spark: SparkSession |
     return sql(text, **streams(sources, options, spark, max_files))
 
 
-def streams(sources: list[str], options: Options, spark: SparkSession | None, max_files: int) -> dict[str, Stream]:
-    """The streaming file sources by name."""
+def query_of_now(text: str, sources: list[str], options: Options) -> Stream:
+    """The query over the files that are there now, which needs no session."""
+    for given in sources:
+        name, kind, _ = parts(given)
+        if kind not in OURS:
+            raise QueryError(
+                f"--source {given!r}: --analyze runs the query in this process, where {kind} files cannot be read. "
+                f"Write some of the rows of {name} as one of: {listing(OURS)}"
+            )
+    return sql(text, **streams(sources, options, None, None))
+
+
+def streams(
+    sources: list[str], options: Options, spark: SparkSession | None, max_files: int | None
+) -> dict[str, Stream]:
+    """The file sources by name: streaming ones, or without ``max_files`` what is there now."""
     tables: dict[str, Stream] = {}
     names = {parts(given)[0] for given in sources}
     for option, values in (("--punctuation", options.punctuation), ("--schema", options.schema)):
@@ -149,8 +163,10 @@ def streams(sources: list[str], options: Options, spark: SparkSession | None, ma
         schema = _pick(options.schema, name)
         if kind in OURS:
             read = OURS[kind]
-            tables[name] = read(path, streaming=True, max_files=max_files, schema=schema, name=name, **given_options)
+            how: dict[str, Any] = {"streaming": max_files is not None, "max_files": max_files, "schema": schema}
+            tables[name] = read(path, name=name, **how, **given_options)
         else:
+            assert max_files is not None
             data = reader(spark, kind.removeprefix("spark-"), path, max_files, schema)
             tables[name] = stream(data, name=name, **given_options)
     return tables

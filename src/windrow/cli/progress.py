@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from windrow.hosts.counters import NAMES
+from windrow.hosts.counters import NAMES, recall
 from windrow.hosts.spark.exchange import METRICS
 
 if TYPE_CHECKING:
@@ -61,7 +61,10 @@ class Totals:
     def _rare(self) -> str:
         """Counts that are shown only if they are not zero."""
         rare = {"files_bad": "bad files", "promises_ignored": "promises ignored", "promises_unmatched": "about nobody"}
-        return "".join(f", {self.counts[name]:,} {label}" for name, label in rare.items() if self.counts[name])
+        found = "".join(f", {self.counts[name]:,} {label}" for name, label in rare.items() if self.counts[name])
+        if not self.counts["pairs_near"]:
+            return found
+        return f"{found}, {self.counts['rows_shed']:,} shed, recall about {recall(self.counts):.0%}"
 
 
 def end_line(console: Console) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,8 +14,8 @@ from windrow.hosts.local import LocalRun
 from windrow.hosts.spent import Spent
 from windrow.operators.operator import Item
 from windrow.planner import Plan
-from windrow.planner.choose.costs.rows import BATCH
 from windrow.planner.choose.estimates import Estimate, Estimates, estimated
+from windrow.planner.choose.statistics import BATCH
 from windrow.sources.files import Files, Unreadable
 from windrow.spec.names import PROGRESS
 
@@ -52,6 +52,14 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def _filled(names: Iterable[str]) -> Iterator[str]:
+    """A name stands for those without one behind it."""
+    last = ""
+    for name in names:
+        last = name or last
+        yield last
+
+
 def _cell(value: float | None) -> str:
     if value is None:
         return ""
@@ -75,18 +83,25 @@ class Analysis:
     late: int
 
     @property
+    def header(self) -> list[str]:
+        """What the cells of a line are."""
+        return [f"{what} {how}".strip() for what, how in zip(_filled(HEADER), COLUMNS, strict=True)]
+
+    @property
     def notes(self) -> list[str]:
         """What to know of the figures."""
         read = ", ".join(f"{count:,} rows of {name}" for name, count in self.rows.items())
         first = ", ".join(self.limited)
         part = f", which are the first ones of {first}" if first else ""
         found = [
-            f"run in this process over {read}{part}, in batches of {BATCH:,}",
+            f"run in this process over {read}{part}, at most {BATCH:,} of each at a time",
             f"estimates ({self.estimates.basis}) are for the {self.length:,.1f} {self.estimates.unit}s of progress in "
-            "them; us are of CPU; ratios are measured / estimated",
+            "them; us are of CPU; state is the greatest between two batches; ratios are measured / estimated",
         ]
         if self.late:
-            found.append(f"{self.late:,} rows were late in batches of that size, and are missing in what comes after")
+            found.append(
+                f"{self.late:,} rows were late, as they came in batches like these, and are missing in what follows"
+            )
         return found
 
     def text(self) -> str:
@@ -112,14 +127,21 @@ class Analysis:
 
 
 def analyzed(
-    plan: Plan, sources: Mapping[str, pl.DataFrame | Files], samples: Rows | None = None, limit: int = LIMIT
+    plan: Plan,
+    sources: Mapping[str, pl.DataFrame | Files],
+    samples: Rows | None = None,
+    limit: int = LIMIT,
+    each: Callable[[float], None] = lambda _done: None,
 ) -> Analysis:
-    """Run a plan over the first rows of finite sources, in batches, as a stream would bring them."""
+    """Run a plan over the first rows of finite sources, in batches, as a stream would bring them.
+
+    ``each`` is told after every batch which share of the rows has been taken.
+    """
     data = {name: _first(plan, name, source, limit + 1) for name, source in sources.items()}
     limited = tuple(name for name, rows in data.items() if rows.height > limit)
     data = {name: rows.head(limit) for name, rows in data.items()}
     _run(plan, {name: rows.head(BATCH) for name, rows in data.items()})  # compiles what must be compiled
-    run, watch = _run(plan, data)
+    run, watch = _run(plan, data, each)
     estimates = estimated(plan, samples)
     length = watch.length / estimates.per
     lines = [line for part in estimates.parts for line in _lines(part, watch, length)]
@@ -161,19 +183,20 @@ def _first(plan: Plan, name: str, source: pl.DataFrame | Files, most: int) -> pl
     return pl.concat(found).head(most) if found else pl.DataFrame(schema=source.schema)
 
 
-def _run(plan: Plan, data: Rows) -> tuple[LocalRun, _Watch]:
-    """All sources in step: each has given the same share of its rows at any time."""
+def _run(plan: Plan, data: Rows, each: Callable[[float], None] = lambda _done: None) -> tuple[LocalRun, _Watch]:
+    """All sources in step, like micro-batches: each gives the same share of its rows. ``each`` hears what is done."""
     run = LocalRun(plan)
     watch = _Watch(run.graph)
     run.graph.measure(watch)
-    batches = [
-        ((start + BATCH) / rows.height, name, rows[start : start + BATCH])
-        for name, rows in data.items()
-        for start in range(0, rows.height, BATCH)
-    ]
-    for _, name, rows in sorted(batches, key=lambda batch: batch[:2]):
-        run.push(name, rows)
-        run.results()
+    steps = max(1, *(-(-rows.height // BATCH) for rows in data.values()))
+    for step in range(steps):
+        for name, rows in data.items():
+            start, end = (rows.height * at // steps for at in (step, step + 1))
+            watch.mark()
+            run.push(name, rows[start:end])
+            run.results()
+        watch.look()
+        each((step + 1) / steps)
     run.end()
     return run, watch
 

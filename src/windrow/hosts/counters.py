@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 
 
@@ -14,6 +15,9 @@ class Counter(Enum):
     ROWS_REVISED = "late rows that changed a released result"
     ROWS_JOINED = "rows of a join that found a partner"
     ROWS_FREED = "rows of a join that left without a partner"
+    ROWS_SHED = "rows of a join that its limits left out"
+    PAIRS_NEAR = "pairs of rows near enough to be joined, estimated, of joins with limits"
+    PAIRS_MISSED = "of these pairs, estimated, those with a row that its limits left out"
     ROWS_COPIED = "copies of rows of a join that lie near a border of time slices"
     ROWS_OUT = "rows of the result"
     STATE_BYTES = "bytes of state after the last micro-batch"
@@ -41,6 +45,9 @@ OF_SIDES = {
     "revised": Counter.ROWS_REVISED,
     "joined": Counter.ROWS_JOINED,
     "freed": Counter.ROWS_FREED,
+    "shed": Counter.ROWS_SHED,
+    "near": Counter.PAIRS_NEAR,
+    "missed": Counter.PAIRS_MISSED,
     "ignored": Counter.PROMISES_IGNORED,
     "unmatched": Counter.PROMISES_UNMATCHED,
 }
@@ -51,3 +58,13 @@ ON_SPARK = {
     Counter.PROMISES_SENT,
 }  # one process has no exchange
 NAMES = tuple(counter.label for counter in Counter)
+
+
+def recall(counts: Mapping[str, int]) -> float:
+    """The share of the pairs that joins with limits have found, estimated from what they counted; 1 without limits.
+
+    >>> recall({"pairs_near": 200, "pairs_missed": 50})
+    0.75
+    """
+    near = counts["pairs_near"]
+    return 1 - counts["pairs_missed"] / near if near else 1.0

@@ -1,4 +1,4 @@
-"""What each operator of a graph spends while it runs: CPU time, rows in and out, and the greatest state."""
+"""What each operator of a graph spends while it runs: CPU time, rows in and out, and the state between batches."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from windrow.operators.operator import Item
 
 
 class Spent(Memory):
-    """Given to ``graph.measure``. ``sizes``: the state is looked at after every step, which is not timed.
+    """Given to ``graph.measure``. ``state``: the greatest that ``look`` has seen.
 
     A step takes from the last thing that the graph has told to its end, so that what is done here counts for nobody.
     """
 
-    def __init__(self, graph: Graph, sizes: bool = True) -> None:
+    def __init__(self, graph: Graph) -> None:
         super().__init__()
-        self.graph, self.sizes = graph, sizes
+        self.graph = graph
         self.nanos: Counter[int] = Counter()  # by node
         self.state: Counter[int] = Counter()
         self._since = time.process_time_ns()
@@ -26,8 +26,12 @@ class Spent(Memory):
     def ran(self, node: int, item: Item, produced: Iterable[Item]) -> None:
         self.nanos[node] += time.process_time_ns() - self._since
         super().ran(node, item, produced)
-        if self.sizes:
-            self.state[node] = max(self.state[node], self.graph.node(node).operator.state_bytes())
+        self.mark()
+
+    def look(self) -> None:
+        """After a batch and the promises that come with it: what is held until the next one."""
+        for node in self.graph.nodes:
+            self.state[node.number] = max(self.state[node.number], node.operator.state_bytes())
         self.mark()
 
     def mark(self) -> None:

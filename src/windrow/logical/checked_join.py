@@ -9,10 +9,13 @@ from sqlglot import exp
 
 from windrow.errors import PlanError, QueryError, listing
 from windrow.logical.checked import on_value
+from windrow.logical.checked_limits import check_limits
+from windrow.logical.checked_order import check_order
 from windrow.logical.expressions import dtype_of, fail
 from windrow.logical.nodes import How, Join, Node, Side
 from windrow.progress import LONGEST
 from windrow.spec.functions import Function
+from windrow.spec.joining import Limits
 from windrow.spec.options import Policy
 from windrow.spec.tables import Table
 from windrow.windows.pairing import Pairing, SameWindow, Within
@@ -41,6 +44,9 @@ def joined(
     late: tuple[Policy, Policy] = ("drop", "drop"),
     by_rows: bool = False,
     using: str | None = None,
+    alpha: float | None = None,
+    cost: float | None = None,
+    limits: Limits | None = None,
 ) -> Join:
     """A join of streams that progress, on keys that can be equal; its names are all different.
 
@@ -57,7 +63,10 @@ def joined(
         common_type(a, dtype_of(a, left.schema, sql), b, dtype_of(b, right.schema, sql), sql)
     columns = all_columns(left, right) if columns is None else columns
     check_names(columns)
-    node = Join(left, right, tuple(on), window, columns, where, how, test, late, by_rows, using)
+    ways = using, alpha, limits, cost
+    node = Join(left, right, tuple(on), window, columns, where, how, test, late, by_rows, *ways)
+    check_limits(node)
+    check_order(node)
     check_conditions(node.pairs, where, test, sql)
     return node
 

@@ -32,7 +32,9 @@ from windrow.logical.nodes import (
     WindowAggregate,
 )
 from windrow.logical.scalar.types import type_name
-from windrow.spec.joining import ALIKE
+from windrow.spec.allocation import policies
+from windrow.spec.joining import Limits
+from windrow.spec.keeping import ALIKE
 from windrow.spec.names import BRANCH, POSITION, WINDOW_TIME
 from windrow.spec.options import Options
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
@@ -228,7 +230,20 @@ def join_text(node: Join) -> str:
     late = "" if node.late == ("drop", "drop") else f"; late left rows: {node.late[0]}, right rows: {node.late[1]}"
     how = "" if node.how == "inner" else f"{node.how} "
     using = "" if node.using in (None, *ALIKE) else f"; using {node.using}"
+    using += "" if node.alpha is None else f", alpha {node.alpha:g}"
+    using += "" if node.cost is None else f", a comparison takes {node.cost:g}"
+    using += "" if node.limits is None else f"; {_limits_text(node.limits, dtype)}"
     return f"{how}on{keys} {_near(node.window, left or '', right or '', dtype)}{more}: {sides}{late}{using}"
+
+
+def _limits_text(limits: Limits, dtype: pl.DataType) -> str:
+    """What a join may spend, and how its sides share it."""
+    unit = "second" if isinstance(dtype, pl.Datetime) else "day" if dtype == pl.Date else "unit"
+    found = [] if limits.max_rate is None else [f"{limits.max_rate:,g} rows per {unit}"]
+    found += [] if limits.max_state is None else [f"{limits.max_state:,} rows of state"]
+    policy = limits.policy or policies(limits.max_rate, limits.max_state)[0]
+    seed = f", seed {limits.seed}" if limits.seed else ""
+    return f"at most {' and '.join(found)}, shared {policy}{seed}"
 
 
 def multi_join_text(node: MultiJoin) -> str:

@@ -48,8 +48,8 @@ class Join(Node):
     ``columns``; so does ``test``, a Python function. ``how``: which rows come out without a partner, with NULL for the
     columns of the other side; of a semi join the left rows that have a partner, of an anti join those that have none.
     ``late``: what happens to late rows of each side. ``by_rows``: the times are row numbers. ``using``: the physical
-    join, if the query names one. ``alpha``: of an ordered join, from which share of its time on it filters before it
-    orders. ``limits``: what it may spend.
+    join, if the query names one. ``alpha``: of an adaptive one, from which share of its time on it filters before it
+    orders; ``cost``: the time to compare two rows, in the smallest unit of progress. ``limits``: what it may spend.
     """
 
     left: Node
@@ -65,6 +65,7 @@ class Join(Node):
     using: str | None = None
     alpha: float | None = None
     limits: Limits | None = None
+    cost: float | None = None
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -99,6 +100,8 @@ class Join(Node):
 
     def columns_used(self, wanted: set[str]) -> tuple[set[str], ...]:
         wanted = wanted | self.tested
+        if self.limits is not None:  # which rows are shed depends on all of their columns
+            wanted = {name for name, _, _ in self.columns}
         used: list[set[str]] = []
         for side, node in enumerate(self.inputs):
             own = {column for name, from_side, column in self.columns if from_side == side and name in wanted}

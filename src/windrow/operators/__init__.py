@@ -1,6 +1,7 @@
 """Operators: the only place where algorithms live. One file each; all share the interface of ``operator.py``."""
 
 from windrow.operators.joins.in_order_join import InOrderJoin
+from windrow.operators.joins.limited_join import LimitedJoin
 from windrow.operators.joins.lookup import Lookup
 from windrow.operators.joins.multi_join import MultiJoin
 from windrow.operators.joins.opib_join import OpibJoin
@@ -79,6 +80,7 @@ __all__ = [
     "Judge",
     "LastInstant",
     "Lift",
+    "LimitedJoin",
     "Lookup",
     "Matcher",
     "Meld",

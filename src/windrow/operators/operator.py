@@ -18,14 +18,30 @@ class Side:
     ``bad`` and ``late`` rows have left the main stream; ``revised`` rows were late and changed a released result.
     ``evidence`` describes rows and counts none; ``marks`` are the values of markers, for an audit. ``ignored``
     promises say less than an earlier one; ``unmatched`` promises are about a group of which nothing is held. Rows of a
-    join are ``joined`` when they find their first partner, and ``freed`` when they leave without one. ``failed``: an
-    operator that several queries share goes on without one of them, and ``rows`` has the error.
+    join are ``joined`` when they find their first partner, ``freed`` when they leave without one, and ``shed`` when
+    limits leave them out; ``near`` is an estimate of the pairs of rows that are near enough, and ``missed`` of those
+    with a row that was shed. ``failed``: an operator that several queries share goes on without one of them, and
+    ``rows`` has the error.
 
     ``count`` rows are meant; ``rows`` describes them: a bad row with its reason, a late one with its window. ``of``:
     the query that they are counted for, where several share an operator and each has its own.
     """
 
-    kind: Literal["bad", "late", "revised", "evidence", "ignored", "unmatched", "marks", "joined", "freed", "failed"]
+    kind: Literal[
+        "bad",
+        "late",
+        "revised",
+        "evidence",
+        "ignored",
+        "unmatched",
+        "marks",
+        "joined",
+        "freed",
+        "shed",
+        "near",
+        "missed",
+        "failed",
+    ]
     count: int
     rows: Batch = field(default_factory=pl.DataFrame, compare=False)
     of: str | None = field(default=None, compare=False)

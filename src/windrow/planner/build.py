@@ -21,10 +21,11 @@ from windrow.planner.as_of import as_of_arms, as_of_stage
 from windrow.planner.choice import NOTHING, Given, chosen
 from windrow.planner.choose import Choice
 from windrow.planner.in_order import IOP, check_in_order, check_join_in_order, cost_of_order, merged
-from windrow.planner.joins import SIDES, join_arms, join_stage, named_keys
+from windrow.planner.joins import SIDES, join_arms, join_stage, named_keys, time_of
 from windrow.planner.keeping import kept_rows
 from windrow.planner.lookups import looking_up
 from windrow.planner.multi import multi_arms, multi_stage
+from windrow.planner.ordered_joins import in_order, join_below, with_choice
 from windrow.planner.pairs import pair_stage
 from windrow.planner.partition import ByKeys
 from windrow.planner.pipelines import pipeline_of
@@ -47,7 +48,8 @@ from windrow.planner.sequences import named_steps, sequence_arms, sequence_stage
 from windrow.planner.shared import Member, grouped, joined, panes_of, shared_step
 from windrow.planner.ways import way_of
 from windrow.planner.windows import SHAPES, WATCHING, Physical, groups_promised, key_names
-from windrow.spec.joining import ALIKE
+from windrow.spec.in_order import MODES
+from windrow.spec.keeping import ALIKE
 from windrow.spec.names import WINDOW_END
 from windrow.spec.time import physical
 from windrow.windows.multiway import Moment
@@ -57,7 +59,7 @@ def plan(node: logical.Node, given: Given = NOTHING) -> Plan:
     """The physical plan; raises PlanError for what is not supported yet, or could never produce output."""
     check_stamps(each for each in node.walk() if isinstance(each, logical.Scan))
     wanted, better = list(node.schema), rewritten(node)
-    outputs = tuple(p.then(columns(wanted)) for p in Build(given).pipelines(better))
+    outputs = tuple(p.then(columns(wanted)) for p in Build(given).pipelines(better, result_of(better)))
     return Plan(node, outputs, dict(node.schema), better)
 
 
@@ -81,9 +83,17 @@ def wanted_on(node: logical.Node, column: str | None) -> Wanted:
 PLAIN = Wanted()
 
 
+def result_of(node: logical.Node) -> Wanted:
+    """How the results of a query progress; those that a join puts in order, on the time that they show."""
+    join = join_below(node)
+    return wanted_on(node, node.progress) if join is not None and join.using in MODES else PLAIN
+
+
 @dataclass(frozen=True)
 class Build:
-    """``in_order``: everything below a window that takes its rows in order is in order, too."""
+    """``in_order``: everything below a window that takes its rows in order is in order, too. ``ordered``: the join that
+    is below an ORDER BY.
+    """
 
     given: Given
     in_order: bool = False
@@ -94,6 +104,7 @@ class Build:
     active: Collection[str] | None = None
     numbers: count[int] = field(default_factory=count)
     needed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    ordered: logical.Join | None = None
 
     def pipelines(self, node: logical.Node, wanted: Wanted = PLAIN) -> list[Pipeline]:
         """What gives the rows of a node, with the attribute that is wanted as their progress value."""
@@ -179,7 +190,8 @@ class Build:
                 meeting = merged(node, before, self.given) if self.in_order else MELD
                 return distinct_stage(next(self.numbers), node, before, meeting)
             case logical.Ordered():
-                before = about_everyone(node.input, self.pipelines(node.input, wanted))
+                build = replace(self, ordered=join_below(node.input))
+                before = about_everyone(node.input, build.pipelines(node.input, wanted))
                 return ordered_stage(next(self.numbers), node, before, cost_of_order(node.input, before, self.given))
             case logical.WindowAggregate():
                 return self._aggregation(node)
@@ -201,22 +213,25 @@ class Build:
 
     def _join(self, node: logical.Join, wanted: Wanted) -> Stage:
         """The stage of a join; in order, the rows of each side meet in a Merge before it."""
-        in_order = node.using == IOP or (self.in_order and node.using is None)
-        if in_order:
+        iop = node.using == IOP or (self.in_order and node.using is None and node.limits is None)
+        if iop:
             check_join_in_order(node)
-        build = replace(self, in_order=in_order or self.in_order)
+        asked, build = node, replace(self, in_order=iop or self.in_order)
+        if node is self.ordered and not iop and node.limits is None:
+            node = in_order(node, time_of(node, wanted.of))
         wants = [Wanted(by_rows=True) if node.by_rows else wanted_on(n, n.progress) for n in node.inputs]
         sides = [build.pipelines(each, want) for each, want in zip(node.inputs, wants, strict=True)]
-        alike = not in_order and node.using in (None, *ALIKE)
-        named = [None if node.by_rows or not alike else named_keys(node, side) for side in SIDES]
+        alike = not iop and not node.limits and node.using in (None, *ALIKE)
+        named = [named_keys(node, side) if alike and not node.by_rows else None for side in SIDES]
         sides = [
             side if name is not None else about_everyone(each, side)
             for each, side, name in zip(node.inputs, sides, named, strict=True)
         ]
         costs = [cost_of_order(n, side, self.given) for n, side in zip(node.inputs, sides, strict=True)]
-        arms = join_arms(node, sides, costs if in_order else None)
+        arms = join_arms(node, sides, costs if iop else None)
         kept = kept_rows(node, arms, self.given) if alike else None
-        return join_stage(next(self.numbers), node, arms, wanted.of, named, wanted.joint, in_order, kept)
+        stage = join_stage(next(self.numbers), node, arms, wanted.of, named, wanted.joint, iop, kept)
+        return with_choice(stage, asked, time_of(node, wanted.of), self.given.samples)
 
     def _multi_join(self, node: logical.MultiJoin, wanted: Wanted) -> Stage:
         """One stage for all inputs, or the last one of a pipeline of binary joins."""

@@ -23,6 +23,7 @@ from windrow.planner.choose import (
     measured,
 )
 from windrow.planner.choose.costs.aggregation import TIME
+from windrow.planner.choose.statistics import Seen
 from windrow.planner.graphs import pipeline_graph
 from windrow.planner.plan import Pipeline, Read
 from windrow.planner.windows import (
@@ -41,11 +42,14 @@ LEAST = 1000  # rows of a sample: fewer say little about rates
 class Given:
     """What a host knows when it plans: rows of its sources in order of arrival, whether state is elsewhere, and which
     algorithms a query that is restarted has used so far, by the text of the aggregation.
+
+    ``seen``: what earlier micro-batches have shown of a source. No algorithm is chosen by it, only its cost estimated.
     """
 
     samples: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     exchanged: bool = False
     kept: Mapping[str, str] = field(default_factory=dict)
+    seen: Mapping[str, Seen] = field(default_factory=dict)
 
 
 NOTHING = Given()
@@ -64,7 +68,8 @@ def chosen(node: WindowAggregate, aggregates: Partials, inputs: Sequence[Pipelin
         raise PlanError(f"the algorithm {asked!r} cannot run this query: {refused[asked]}")
     if len(refused) == len(TIME):
         raise PlanError(f"no algorithm can run this query: {'; '.join(dict.fromkeys(refused.values()))}")
-    workload = replace(_workload(node, window, aggregates, inputs, given), exchanged=given.exchanged)
+    known = given if goes_on else replace(given, seen={})
+    workload = replace(_workload(node, window, aggregates, inputs, known), exchanged=given.exchanged)
     choice = choose(workload, refused, asked, node.memory)
     return replace(choice, reason=GOES_ON) if goes_on else choice
 
@@ -103,11 +108,17 @@ def _workload(
     keys = len(node.keys)
     widths = keys + 1 + len(node.calls), keys + 1 + len(aggregates.columns)
     disorder = max((s.source.slack or 0 for s in node.input.scans), default=0) if not node.by_rows else 0
-    statistics = [s.statistics for s in node.input.scans]
+    statistics = [s.statistics or given.seen.get(s.name) for s in node.input.scans]
     if statistics and all(s is not None for s in statistics):
-        total = Statistics(sum(s.rate for s in statistics if s), max(s.groups for s in statistics if s))
-        return declared(total, _unit(node), window, pane, disorder, widths)
+        return declared(_together([s for s in statistics if s]), _unit(node), window, pane, disorder, widths)
     return assumed(window, pane, disorder, widths)
+
+
+def _together(known: Sequence[Statistics]) -> Statistics:
+    """Of a union."""
+    rate, groups = sum(s.rate for s in known), max(s.groups for s in known)
+    rows = sum(s.rows for s in known if isinstance(s, Seen))
+    return Seen(rate, groups, rows) if all(isinstance(s, Seen) for s in known) else Statistics(rate, groups)
 
 
 def _unit(node: WindowAggregate) -> int:

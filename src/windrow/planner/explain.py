@@ -10,6 +10,7 @@ import polars as pl
 from windrow.logical.explain import text
 from windrow.logical.scalar.types import type_name
 from windrow.planner.choose.estimates import Estimates, estimated
+from windrow.planner.choose.statistics import Seen
 from windrow.planner.levels import Levels
 from windrow.planner.partition import ByKeys
 from windrow.planner.plan import MELD, Arm, Pipeline, Plan, Read, Stage
@@ -25,13 +26,15 @@ def explain(
     files: Collection[str] = (),
     native: bool = False,
     samples: Mapping[str, pl.DataFrame] | None = None,
+    seen: Mapping[str, Seen] | None = None,
 ) -> str:
     """The logical plan, then the physical one; ``files`` are the sources that we read ourselves.
 
-    ``native``: Spark's own aggregation runs it. ``samples``: rows of sources, to estimate the cost from.
+    ``native``: Spark's own aggregation runs it. ``samples`` and ``seen``: rows of sources, and what earlier
+    micro-batches have shown of them, to estimate the cost from.
     """
     where = "on Spark" if on_spark else "in this process"
-    shown = _Shown(Levels(plan, shards or MANY), on_spark, shards, files, estimated(plan, samples, on_spark))
+    shown = _Shown(Levels(plan, shards or MANY), on_spark, shards, files, estimated(plan, samples, on_spark, seen))
     physical = [NATIVE] if native else _physical(plan, shown)
     return "\n".join(
         [

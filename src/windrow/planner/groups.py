@@ -17,7 +17,7 @@ from sqlglot import exp
 from windrow.logical.arrival import with_all_stamps
 from windrow.logical.nodes import Filter, Node, Scan, Together, columns_read
 from windrow.operators.rows.of_query import OfQuery
-from windrow.planner.build import Build, Wanted
+from windrow.planner.build import Build, Wanted, result_of
 from windrow.planner.choice import NOTHING, Given
 from windrow.planner.plan import Pipeline, Plan, Read, Stage, Step, sources_of
 from windrow.planner.rows import columns
@@ -113,7 +113,7 @@ def plan_group(
         else:
             [member] = members
             last = columns(list(member.node.schema))
-            outputs[member.name] = tuple(p.then(last) for p in build.pipelines(member.node))
+            outputs[member.name] = tuple(p.then(last) for p in build.pipelines(member.node, result_of(member.node)))
     used = next(numbers) - first_stage
     return Group(dict(queries), outputs, dict(better.queries), needed, used, there)
 

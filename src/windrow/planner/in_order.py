@@ -10,12 +10,14 @@ from windrow.errors import PlanError
 from windrow.logical.explain import span
 from windrow.logical.nodes import Distinct, Join, Node, WindowAggregate
 from windrow.planner.choice import LEAST, Given, sample_of
-from windrow.planner.plan import Meeting, Pipeline
+from windrow.planner.plan import Meeting, Pipeline, Stage
 from windrow.planner.rows import merging
+from windrow.spec.in_order import MODES
 from windrow.spec.names import PROGRESS
 from windrow.windows import Partitioned
 
 IOP = "iop"
+ORDERED = tuple(f"{mode}-join" for mode in MODES)
 
 
 def check_in_order(node: WindowAggregate) -> None:
@@ -46,6 +48,8 @@ def merged(node: WindowAggregate | Distinct, inputs: Sequence[Pipeline], given: 
 
 def cost_of_order(node: Node, inputs: Sequence[Pipeline], given: Given) -> str:
     """What it costs to have the rows of a node in order, for ``explain``: how long they wait, and the memory."""
+    if inputs and all(isinstance(p.source, Stage) and p.source.algorithm in ORDERED for p in inputs):
+        return "latency: none but that of the join; memory: its results of one promise"
     if isinstance(node.origin, WindowAggregate):  # a promise that closes windows also puts them in order
         return "latency: none but that of the windows; memory: the results of one promise"
     wait = _wait(node)

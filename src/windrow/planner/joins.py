@@ -21,19 +21,27 @@ from windrow.operators.joins.opib_join import refused
 from windrow.operators.joins.window_join import Kind, On
 from windrow.operators.state.late import late_schema
 from windrow.planner.keeping import Kept
+from windrow.planner.limited import limited_step
+from windrow.planner.ordered_joins import making
 from windrow.planner.partition import ByKeys, BySlice, Partition
 from windrow.planner.plan import MELD, Arm, Pipeline, Stage, Step
 from windrow.planner.rows import merging
-from windrow.spec.joining import ALIKE, BY_COST
+from windrow.spec.keeping import ALIKE, BY_COST
 from windrow.spec.names import PROGRESS
 from windrow.windows.pairing import SameWindow, Within
 
 SIDES: tuple[Side, Side] = (0, 1)
 KEPT = "a row is kept until the other side has promised past its last partner"
-PHYSICAL: dict[str, tuple[type[OpobJoin | OpibJoin] | None, str]] = {
+Physical = Callable[[WindowJoin], Operator]
+PHYSICAL: dict[str, tuple[Physical | None, str]] = {
     "oa": (None, KEPT),
     "opob": (OpobJoin, f"{KEPT}; results in order, each held until no earlier one can come"),
     "opib": (OpibJoin, "rows are held, and joined so that results come out in order"),
+}
+IN_ORDER: dict[str, str] = {
+    "sync-filter": "rows wait until no earlier one can come, and are joined in that order",
+    "filter-order": "rows are joined as they come; results are held until no earlier one can come",
+    "adaptive": "rows wait, or results do, whichever is better at the present rates; results in order",
 }
 SLICES = 8  # slices of time are so many times as long as the band, so that few rows lie near a border
 
@@ -43,7 +51,7 @@ def join_arms(node: Join, sides: Sequence[Sequence[Pipeline]], order: Sequence[s
 
     ``order``: rows come in order, and that is what it costs on each side.
     """
-    spread = _partitions(node) if order is None else _by_keys(node)
+    spread = _partitions(node) if order is None and node.limits is None else _by_keys(node)
     meetings = [MELD if order is None else merging(late=node.late[side], cost=order[side]) for side in SIDES]
     return tuple(
         Arm(tuple(p.then(*_prepared(node, side)) for p in pipelines), spread[side], meetings[side])
@@ -136,10 +144,9 @@ def join_stage(
     wants promises about both times, too; a join that holds results back has none. ``kept``: how it keeps rows, if that
     is not in sorted runs throughout.
     """
-    usual = LEFT if node.how in ("semi", "anti") else LATER  # their results have no other time
-    time = cast("On", (on or usual).removeprefix("@"))
+    time = time_of(node, on)
     name = _physical(node, time, in_order)
-    ordered, holds = PHYSICAL[name]
+    ordered, holds = (making(node), IN_ORDER[name]) if name in IN_ORDER else PHYSICAL[name]
     joint = joint and ordered is None
     types = [{name: node.pairs[name] for name, from_side, _ in node.columns if from_side == side} for side in SIDES]
     join = partial(
@@ -156,22 +163,30 @@ def join_stage(
         joint=joint,
     )
     make = partial(_ordered, ordered, join) if ordered is not None else join if kept is None else kept.making(join)
-    says = f"{join_text(node).split(': ')[0]}; {holds}; progress on the {time} time{', and on both' if joint else ''}"
     bound = pl.Int64() if node.by_rows else node.left.schema[node.left.progress or ""]
     late = tuple(late_schema(dict(node.pairs), bound).items())
+    if node.limits is not None:
+        return Stage(number, node, arms, (limited_step(node, join, time),), "limited-join", late)
+    says = f"{join_text(node).split(': ')[0]}; {holds}; progress on the {time} time{', and on both' if joint else ''}"
     algorithm = f"{'iop, ' if in_order else ''}{name}-join"
     return Stage(number, node, arms, (Step("join", make, says),), algorithm, late, kept)
 
 
+def time_of(node: Join, on: str | None) -> On:
+    """The time that its results progress on, for a consumer that wants this one, or says nothing."""
+    usual = LEFT if node.how in ("semi", "anti") else LATER  # their results have no other time
+    return cast("On", (on or usual).removeprefix("@"))
+
+
 def _physical(node: Join, time: On, in_order: bool) -> str:
     """Rows in order are joined in order, without a buffer of results where that is possible."""
-    reason = refused(Kind.of(node.how), time)
-    if node.using == "opib" and reason is not None:
+    reason = refused(Kind.of(node.how), time, node.using or "opib")
+    if node.using in ("opib", *IN_ORDER) and reason is not None:
         raise PlanError(reason)
     if in_order:
         return "opib" if reason is None else "opob"
     return BY_COST if node.using is None or node.using in ALIKE else node.using
 
 
-def _ordered(kind: type[OpobJoin | OpibJoin], join: Callable[[], WindowJoin]) -> Operator:
+def _ordered(kind: Physical, join: Callable[[], WindowJoin]) -> Operator:
     return kind(join())

@@ -17,7 +17,7 @@ from windrow.planner.choose import Choice
 from windrow.planner.choose.calibrated import REFERENCE, Calibration, found
 from windrow.planner.choose.costs.asymmetric import Side, Weights, determinant
 from windrow.planner.plan import Arm
-from windrow.spec.joining import BY_COST, KEPT, RUNS, Keeping
+from windrow.spec.keeping import BY_COST, KEPT, RUNS, Keeping
 from windrow.spec.names import PROGRESS
 from windrow.windows.pairing import Pairing, Within
 

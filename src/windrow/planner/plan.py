@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import polars as pl
 
@@ -35,12 +35,17 @@ class Step:
     )
     in_task: Step | None = None  # what replaces it in a task, which keeps no state when it ends
     in_one: Callable[[], Operator] | None = None  # how it is made where a plan is one graph, without an exchange
+    in_shard: Callable[[int], Operator] | None = None  # how it is made in one of so many shards
     renames: dict[str, str] | None = None
     computes: tuple[str, ...] = ()  # columns whose values it changes
 
     def whole(self) -> Step:
         """The step as it runs where the whole plan is one graph."""
         return self if self.in_one is None else replace(self, make=self.in_one, in_one=None)
+
+    def among(self, shards: int) -> Step:
+        """The step as it runs in one of so many shards."""
+        return self if self.in_shard is None else replace(self, make=partial(self.in_shard, shards), in_shard=None)
 
     def split(self) -> Step:
         """The step as it runs in a part of a stream, where it sends what it sees to the other half."""

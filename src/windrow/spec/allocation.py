@@ -83,16 +83,22 @@ def checked_limits(max_rate: float | None, max_state: float | None, policy: str 
             raise PlanError(f"{name} must be above 0, not {limit}: the join would have no rows")
     known = policies(max_rate, max_state)
     if policy is not None and not known:
-        raise PlanError(f"the policy {policy!r} shares what a limit leaves: give max_rate, max_state or both")
+        raise PlanError(f"share={policy!r} shares what a limit leaves: give max_rate, max_state or both")
     if policy is not None and policy not in known:
         limits = " and ".join(n for n, x in (("max_rate", max_rate), ("max_state", max_state)) if x is not None)
-        raise PlanError(f"{limits} cannot be shared by the policy {policy!r}; available: {listing(known)}")
+        raise PlanError(f"{limits} cannot be shared by {policy!r}; share can be {listing(known)}")
 
 
 def allocate(
-    rates: Two, windows: Two, max_rate: float | None, max_state: float | None, policy: str | None = None
+    rates: Two,
+    windows: Two,
+    max_rate: float | None,
+    max_state: float | None,
+    policy: str | None = None,
+    holder: int | None = None,
 ) -> Allocation:
-    """Share the limits between the streams.
+    """Share the limits between the streams. ``holder``: for the policies that look for the stream whose window comes
+    first, the one that it is: a join that runs does not change it for a small gain.
 
     >>> allocate((80, 20), (9, 1), max_rate=10, max_state=None)
     Allocation(rates=(5.0, 5.0), windows=(9, 1), rows=(45.0, 5.0))
@@ -103,10 +109,10 @@ def allocate(
     """
     checked_limits(max_rate, max_state, policy)
     if max_rate is not None and max_state is not None:
-        return _both(rates, windows, max_rate, max_state, policy or BOTH_POLICIES[0])
+        return _both(rates, windows, max_rate, max_state, policy or BOTH_POLICIES[0], holder)
     if max_rate is not None:
         return _filled(_by_rate(rates, windows, max_rate, policy or RATE_POLICIES[0]), windows, None, EQUAL)
-    return _filled(rates, windows, max_state, _shares_of_state(rates, policy or STATE_POLICIES[0]))
+    return _filled(rates, windows, max_state, state_shares(rates, policy or STATE_POLICIES[0], holder))
 
 
 def split(total: float, shares: Two, most: Two) -> Two:
@@ -145,24 +151,35 @@ def _by_rate(rates: Two, windows: Two, limit: float, policy: str) -> Two:
 
 
 # -- a limit on the state (Figure 9) -----------------------------------------------------------------------------------
-def _shares_of_state(rates: Two, policy: str) -> Two:
-    """By Eq. 13 the slower stream's window should have all; with equal rates any share is as good."""
-    if policy in ("slower", "faster"):
+def state_shares(rates: Two, policy: str, holder: int | None = None) -> Two:
+    """How the windows share the memory.
+
+    By Eq. 13 the slower stream's window should have all; with equal rates any share is as good.
+
+    >>> state_shares((10, 50), "slower"), state_shares((10, 50), "slower", holder=1)
+    ((1.0, 0.0), (0.0, 1.0))
+    >>> state_shares((10, 50), "right-window/left-rate")
+    (0.0, 1.0)
+    """
+    if policy in ("slower", "best") and holder is not None:
+        return RIGHT if holder else LEFT
+    if "/" in policy:
+        return LEFT if policy.startswith("left-window") else RIGHT
+    if policy in ("slower", "faster", "best"):
         if rates[0] == rates[1]:
             return EQUAL
-        return LEFT if (rates[0] < rates[1]) == (policy == "slower") else RIGHT
+        return RIGHT if (rates[0] < rates[1]) == (policy == "faster") else LEFT
     return {"proportional": rates, "inverse": rates[::-1], "equal": EQUAL}[policy]
 
 
 # -- both (Figure 10) --------------------------------------------------------------------------------------------------
-def _both(rates: Two, windows: Two, max_rate: float, max_state: float, policy: str) -> Allocation:
+def _both(rates: Two, windows: Two, max_rate: float, max_state: float, policy: str, holder: int | None) -> Allocation:
     if policy == "best":
-        return _best(rates, windows, max_rate, max_state)
+        return _best(rates, windows, max_rate, max_state, holder)
     if policy == "equal":
         return _filled(split(max_rate, EQUAL, rates), windows, max_state, EQUAL)
-    window, rate = policy.split("/")
-    shares = LEFT if window == "left-window" else RIGHT
-    return _filled(_at_corner(rates, windows, max_rate, max_state, rate), windows, max_state, shares)
+    corner = _at_corner(rates, windows, max_rate, max_state, policy.split("/")[1])
+    return _filled(corner, windows, max_state, state_shares(rates, policy))
 
 
 def _at_corner(rates: Two, windows: Two, max_rate: float, max_state: float, policy: str) -> Two:
@@ -175,16 +192,16 @@ def _at_corner(rates: Two, windows: Two, max_rate: float, max_state: float, poli
     return (most, rest) if fast == 0 else (rest, most)
 
 
-def _best(rates: Two, windows: Two, max_rate: float, max_state: float) -> Allocation:
+def _best(rates: Two, windows: Two, max_rate: float, max_state: float, holder: int | None) -> Allocation:
     """The greatest output rate. For given rates Eq. 13 says how to share the memory; so one rate is left to choose."""
     if sum(rates) <= max_rate:
-        return _filled(rates, windows, max_state, _shares_of_state(rates, "slower"))
+        return _filled(rates, windows, max_state, state_shares(rates, "slower", holder))
     least, most = max(max_rate - rates[1], 0.0), min(rates[0], max_rate)
     found = []
     for left in _candidates(windows, max_rate, max_state):
         given = min(max(left, least), most)
         now = (given, min(max_rate - given, rates[1]))
-        found.append(_filled(now, windows, max_state, _shares_of_state(now, "slower")))
+        found.append(_filled(now, windows, max_state, state_shares(now, "slower", holder)))
     return max(found, key=lambda a: output_rate(1.0, a.rates, a.windows))
 
 

@@ -10,6 +10,7 @@ from windrow.errors import QueryError, listing
 from windrow.logical.expressions import fail
 from windrow.logical.nodes import Node
 from windrow.sql.band import Bands
+from windrow.sql.hints import NONE, Hints
 from windrow.sql.pairs import Pairs
 from windrow.sql.parts import Origins
 from windrow.sql.relations import HALF, Leaf, Pair, Relation, Static
@@ -20,7 +21,7 @@ from windrow.sql.trees import MATCHED, WindowClause
 
 @dataclass
 class JoinedTables:
-    """The tables of a SELECT with joins, and how their rows are paired. ``using``: the physical join to use.
+    """The tables of a SELECT with joins, and how their rows are paired. ``hints``: the physical join, and limits.
 
     ``clause``: a window over all of it.
     """
@@ -29,7 +30,7 @@ class JoinedTables:
     select: exp.Select
     whole: Relation
     leaves: list[Leaf | Static]
-    using: str | None = None
+    hints: Hints = NONE
     clause: WindowClause | None = None
 
     def plan(self) -> Node:
@@ -41,7 +42,7 @@ class JoinedTables:
             self.scope.joined_name(t.index, c): (t.index, c) for t in self.leaves for c in t.schema
         }
         times = {n: self.leaves[i].schema[c] for n, (i, c) in self.origins.items() if c in self.leaves[i].times}
-        self.pairs = Pairs(self.terms, self.leaves, self.origins, Bands(times, self.terms.text), self.using)
+        self.pairs = Pairs(self.terms, self.leaves, self.origins, Bands(times, self.terms.text), self.hints)
         self.view = self._view(self.whole)
         self.scope.resolve(self.select, self.view)
         if self.clause is not None:

@@ -32,8 +32,11 @@ def nearest_rows(pairs: Pairs, pair: Pair, given: tuple[Distance, ...]) -> Part:
         if isinstance(side, Static):
             why = f"{side.table.name} is a static table: its rows have no times, so none is near. Use JOIN"
             raise fail(side.tree, why, pairs.terms.text)
-    if pairs.using is not None:
-        why = "USING names the algorithm of a join of times that are near; ASOF JOIN and FOLLOWING have one only"
+    if pairs.hints.places:
+        why = (
+            "a hint is about the algorithm or limits of a join of times that are near; ASOF JOIN and FOLLOWING have "
+            "one algorithm only, and shed no rows"
+        )
         raise fail(pair.join, why, pairs.terms.text)
     pairing = pair.join.args.get(PAIRING)
     one_to_one = pairing is not None and pairing.name == "CHRONICLE"

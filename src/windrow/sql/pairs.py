@@ -16,6 +16,7 @@ from windrow.logical.expressions import fail, resolve
 from windrow.logical.nodes import UNMATCHED, Node
 from windrow.spec.tables import Table
 from windrow.sql.band import Bands, Distance, as_condition, nearest
+from windrow.sql.hints import NONE, Hints
 from windrow.sql.nearest import nearest_rows
 from windrow.sql.parts import Origins, Part, Sides, own_names
 from windrow.sql.relations import Leaf, Pair, Relation, Static
@@ -39,7 +40,7 @@ class Near:
 
 @dataclass
 class Pairs:
-    """Plans the joins of one FROM. ``using``: the physical join, if the query names one. ``wanted``: the times that the
+    """Plans the joins of one FROM. ``hints``: the physical join, and its limits. ``wanted``: the times that the
     results should progress on.
     """
 
@@ -47,7 +48,7 @@ class Pairs:
     leaves: Sequence[Leaf | Static]
     origins: Origins
     bands: Bands
-    using: str | None = None
+    hints: Hints = NONE
     wanted: frozenset[str] = frozenset()
 
     def part(self, relation: Relation, given: tuple[Distance, ...] = ()) -> Part:
@@ -132,7 +133,10 @@ class Pairs:
                 how=pair.how,
                 late=(left.late, right.late),
                 by_rows=near.by_rows,
-                using=self.using,
+                using=self.hints.using,
+                alpha=self.hints.alpha,
+                cost=self.hints.cost,
+                limits=self.hints.limits,
             )
 
     # -- conditions ----------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ from windrow.sql.arrival import with_arrival
 from windrow.sql.consumed import check
 from windrow.sql.dialect import Windrow
 from windrow.sql.grouped import Grouped
-from windrow.sql.hints import join_hint
+from windrow.sql.hints import NONE, join_hint
 from windrow.sql.joins import JoinedTables
 from windrow.sql.punctuated import users
 from windrow.sql.relations import Pair, Relations, Static, has_join
@@ -153,8 +153,8 @@ class _Planner(Tables):
             raise fail(whole.tree, f"{whole.table.name} is a static table: join a stream with it", self.text)
         if isinstance(whole, Pair):
             hinted = clause is None and whole.of_streams and not self._grouped(select)
-            using = join_hint(select, self.text) if hinted else None
-            return JoinedTables(self, select, whole, relations.leaves, using, clause).plan(), clause
+            given = join_hint(select, self.text, len(relations.leaves) - 1) if hinted else NONE
+            return JoinedTables(self, select, whole, relations.leaves, given, clause).plan(), clause
         scope, clause = Scope([whole.name], [whole.node.schema], self.text), clause_of(found.this)
         scope.resolve(select)
         if clause is not None:

@@ -69,7 +69,7 @@ def accounted_join(
     markers: int = 0,
     where: str = "",
 ) -> None:
-    """Raise Mismatch unless each row that a join read found a partner, left without one, waits, was late or is bad.
+    """Raise Mismatch unless each row that a join read found a partner or not, was shed, waits, was late or is bad.
 
     ``counts``: those of a query with one join directly over its sources. ``waiting``: rows without a partner that the
     join still holds, none when all streams have ended. ``bad_pairs``: pairs for which a condition failed, which count
@@ -84,7 +84,7 @@ def accounted_join(
     >>> accounted_join(run.counts, waiting=1)
     >>> accounted_join(run.end().counts)
     """
-    found = {name: counts[name] for name in ("rows_joined", "rows_freed", "rows_late", "rows_bad")}
+    found = {name: counts[name] for name in ("rows_joined", "rows_freed", "rows_shed", "rows_late", "rows_bad")}
     read = counts["rows_in"] - markers
     if sum(found.values()) - bad_pairs + waiting != read:
         raise Mismatch(

@@ -96,7 +96,8 @@ class Fragment:
             wired.graph.scope = f"stage{stage.number}"
             first = len(wired.graph.nodes)
             meetings = _add_arms(wired, stage, last)
-            last[stage.number] = add_stage(wired.graph, stage.steps, meetings)
+            steps = [step.among(len(self.shards)) for step in stage.steps]
+            last[stage.number] = add_stage(wired.graph, steps, meetings)
             _add_audits(wired, stage)  # before the exits: what follows a stage may change, and names must not
             for branch in stage.exits:
                 wired.graph.scope = self._scope(stage, branch.route)

@@ -3,24 +3,27 @@
 They are chosen by statistics of files that may be gone at a restart, and by a cost model that another version may have
 changed. The state of one algorithm cannot be used by another, so a restart takes the algorithm of the first start. The
 file is written before the query starts, through Hadoop, which reaches every place where Spark can have a checkpoint.
+Beside it is what the first micro-batch has shown of the sources, on which no choice depends.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import CheckpointError
 from windrow.hosts.spark.place import local
+from windrow.planner.choose.statistics import Seen
 from windrow.sources.files import Files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FILE = "windrow/plan.json"
+SEEN = "windrow/statistics.json"
 FORMAT = 1
 
 
@@ -35,9 +38,24 @@ class Kept:
     checkpoint: str
     query: str
 
+    def seen(self) -> dict[str, Seen]:
+        """What the first micro-batch has shown of each source. If that cannot be read it is measured again."""
+        try:
+            given = json.loads(self._read(SEEN) or "{}")
+            if given.get("query") != self.query:
+                return {}
+            return {name: Seen(float(s["rate"]), float(s["groups"]), int(s["rows"])) for name, s in given["of"].items()}
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return {}
+
+    def remember(self, seen: Mapping[str, Seen]) -> None:
+        """Add what has been seen of some sources; what is known already stays."""
+        known = {**seen, **self.seen()}
+        self._write(SEEN, {"format": FORMAT, "query": self.query, "of": {n: asdict(s) for n, s in known.items()}})
+
     def choices(self) -> dict[str, str]:
         """The algorithm of each aggregation; nothing before the first start, or if another query has written it."""
-        content = self._read()
+        content = self._read(FILE)
         if content is None:
             return {}
         try:
@@ -49,12 +67,12 @@ class Kept:
                 "checkpoint folder"
             ) from None
 
-    def _read(self) -> str | None:
-        """The file as it is; None if there is none."""
+    def _read(self, name: str) -> str | None:
+        """A file as it is; None if there is none."""
         if self.spark is None:
-            file = Path(local(self.checkpoint)) / FILE
+            file = Path(local(self.checkpoint)) / name
             return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else None
-        path = self._path(FILE)
+        path = self._path(name)
         system = self._system(path)
         if not system.exists(path):
             return None
@@ -68,8 +86,12 @@ class Kept:
         """Write them, if this is the first start: nothing has been read, and so there is no state yet."""
         if self._has_started() or self.choices() == choices:
             return
-        data = json.dumps({"format": FORMAT, "query": self.query, "algorithms": dict(choices)}, indent=2)
-        path, draft = self._path(FILE), self._path(f"{FILE}.tmp")
+        self._write(FILE, {"format": FORMAT, "query": self.query, "algorithms": dict(choices)})
+
+    def _write(self, name: str, content: Mapping[str, Any]) -> None:
+        """All of a file or nothing."""
+        data = json.dumps(content, indent=2)
+        path, draft = self._path(name), self._path(f"{name}.tmp")
         system = self._system(path)
         out = system.create(draft, True)
         out.write(data.encode())

@@ -12,7 +12,7 @@ import polars as pl
 from windrow.operators.joins.costs import Probe, Unit, arranged, inserted, moved, probed
 from windrow.operators.kernels.probe import Hashes
 from windrow.spec.batches import Batch
-from windrow.spec.joining import RUNS, Keeping
+from windrow.spec.keeping import RUNS, Keeping
 
 WAYS: tuple[Keeping, ...] = (RUNS, "hash", "loops")
 LATEST, MANY = 256, 4e5  # rows of a side that are remembered, and pairs of rows that count

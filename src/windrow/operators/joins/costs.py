@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import log2
 
-from windrow.spec.joining import Keeping
+from windrow.spec.keeping import Keeping
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import polars as pl
 
 from windrow.errors import PlanError
@@ -15,10 +13,11 @@ from windrow.operators.rows.sort import Sort
 from windrow.operators.state.parts import part_of, together
 from windrow.progress import Punctuation
 from windrow.spec.batches import Batch, Changes, State
+from windrow.spec.in_order import ALPHA, Mode, bad_alpha
 
-Mode = Literal["sync-filter", "filter-order", "adaptive"]
 INPUTS, BUFFER, MODE, RATES = "inputs", "buffer", "mode", "rates"
 BACK = 0.9  # of alpha: it goes back to Sync-Filter below that, so that noise in the rates does not flip it
+Known = tuple[bool, list[tuple[int | None, int, int, float | None]]]  # the way, and the rates
 
 
 class InOrderJoin:
@@ -26,10 +25,10 @@ class InOrderJoin:
     come, and holds results until no earlier one can come: what the join takes for them is spent while they wait.
 
     ``adaptive`` begins with Sync-Filter, which needs less memory, and runs Filter-Order while c |w| l1 l2 is at least
-    ``alpha``: the share of its time that the join is busy, of which Filter-Order hides alpha / (1 + alpha) (Hammad,
-    Eq. 7). ``cost`` is c, what it takes to compare two rows, in units of progress. Rates follow from the rows.
+    ``alpha``: the share of its time that the join is busy; the mean response is then shorter by alpha / (1 + alpha)
+    (Hammad, Eq. 7). ``cost`` is c, what it takes to compare two rows, in units of progress. Rates follow from the rows.
     TS_trigger is what both inputs have promised; in a stream that is in order each row is such a promise. When it goes
-    back, results that are held leave before any other: all pass through the same buffer.
+    back, the hold buffer need not be empty: whatever comes out goes through it, so results that it holds leave in turn.
 
     >>> from windrow.windows.pairing import Within
     >>> join = WindowJoin(["k"], Within(-5, 5), ({"a": pl.String()}, {"b": pl.String()}))
@@ -43,9 +42,9 @@ class InOrderJoin:
     ([], [('y', 'z', 11)])
     """
 
-    def __init__(self, join: WindowJoin, mode: Mode = "adaptive", alpha: float = 0.3, cost: float = 0.0) -> None:
-        if not 0 <= alpha < 1:
-            raise PlanError(f"alpha={alpha} must be at least 0 and less than 1: it is a share of the join's time")
+    def __init__(self, join: WindowJoin, mode: Mode = "adaptive", alpha: float = ALPHA, cost: float = 0.0) -> None:
+        if (reason := bad_alpha(alpha)) is not None:
+            raise PlanError(reason)
         self.inputs = OpibJoin(join)
         self.buffer = Sort()
         self.mode = mode
@@ -53,6 +52,7 @@ class InOrderJoin:
         self.window = (join.window.width + 1) / 2  # |w|: of a band (-w, w) it is w
         self.rates = Rates(2, int(self.window))
         self.inputs.holding = mode != "filter-order"
+        self._saved: Known | None = None
 
     @property
     def filtering(self) -> bool:
@@ -64,34 +64,44 @@ class InOrderJoin:
         return self.buffer.runs.height
 
     def hold_bytes(self) -> int:
+        """The memory of the hold buffer."""
         return self.buffer.state_bytes()
 
     # -- rows and promises -------------------------------------------------------------------------------------
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        self.rates.saw(port, batch)
+        if self.mode == "adaptive":
+            self.rates.saw(port, batch)
         return self._in_order([*self._switched(), *self.inputs.on_batch(port, batch)])
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
-        if promise.group is None:
+        if promise.group is None and self.mode == "adaptive":
             self.rates.promised(port, promise.value)
         return self._in_order([*self._switched(), *self.inputs.on_punctuation(port, promise)])
 
     def on_flush(self) -> list[Item]:
         return self._in_order(self.inputs.on_flush())
 
-    def busy(self) -> float:
-        """c |w| l1 l2, the share of the time that the join takes (Hammad, Eq. 1); 0 as long as rates are not known."""
+    def busy(self) -> float | None:
+        """c |w| l1 l2, the share of the time that the join takes (Hammad, Eq. 1); None as long as it is not known."""
         left, right = self.rates.of(0), self.rates.of(1)
-        return 0.0 if left is None or right is None else self.cost * self.window * left * right
+        return None if left is None or right is None else self.cost * self.window * left * right
+
+    def _filters(self) -> bool:
+        """Whether Filter-Order is the better way."""
+        if self.mode != "adaptive":
+            return self.mode == "filter-order"
+        busy = self.busy()
+        if busy is None:
+            return self.filtering
+        return busy >= (BACK * self.alpha if self.filtering else self.alpha)
 
     def _switched(self) -> list[Item]:
-        """Change to the better way; from Sync-Filter, rows that were held are joined now."""
-        if self.mode != "adaptive":
+        """Change to the better way. Rows that Sync-Filter has held are joined then."""
+        if self._filters() == self.filtering:
             return []
-        if self.inputs.holding and self.busy() >= self.alpha and self.rates.of(0) is not None:
+        if not self.filtering:
             return self.inputs.let_go()
-        if not self.inputs.holding and self.busy() < BACK * self.alpha:
-            self.inputs.holding = True
+        self.inputs.holding = True
         return []
 
     def _in_order(self, items: list[Item]) -> list[Item]:
@@ -107,24 +117,43 @@ class InOrderJoin:
         return found
 
     def waits_for(self) -> list[Wait]:
-        return self.inputs.waits_for()
+        """As for the rows; and of each side that has not promised enough for the first result in the hold buffer."""
+        found = {wait.port: wait for wait in self.inputs.waits_for()}
+        if (first := self.buffer.runs.first()) is None:
+            return [*found.values()]
+        rows = self.hold_rows() + max((wait.count for wait in found.values()), default=0)
+        for port, promise in self.inputs.needs(first, first):
+            since = self.inputs.promised[port].value
+            if since < promise and (port not in found or promise <= found[port].promise):
+                found[port] = Wait(port, promise, since, "rows", rows, self.state_bytes())
+        return [found[port] for port in sorted(found)]
 
     # -- state -------------------------------------------------------------------------------------------------
+    def _known(self) -> Known:
+        return self.filtering, self.rates.known()
+
     def _own(self) -> State:
-        return {MODE: pl.DataFrame({"holding": [self.inputs.holding]}), RATES: self.rates.frame()}
+        return {MODE: pl.DataFrame({"filtering": [self.filtering], "cost": [self.cost]}), RATES: self.rates.frame()}
 
     def snapshot(self) -> State:
         return {**self._own(), **together({INPUTS: self.inputs.snapshot(), BUFFER: self.buffer.snapshot()})}
 
     def changes(self) -> Changes:
-        return {**self._own(), **together({INPUTS: self.inputs.changes(), BUFFER: self.buffer.changes()})}
+        found: Changes = together({INPUTS: self.inputs.changes(), BUFFER: self.buffer.changes()})
+        if (now := self._known()) != self._saved:
+            self._saved = now
+            found |= self._own()
+        return found
 
     def restore(self, state: State) -> None:
-        if MODE in state and self.mode == "adaptive":
-            self.inputs.holding = bool(state[MODE]["holding"][0])
+        filtering = self.mode == "filter-order"
+        if MODE in state:  # another machine can have another cost, and must decide alike
+            filtering, self.cost = state[MODE].row(0)
+        self.inputs.holding = not filtering  # before the rest: it says which rows have left
         self.rates.restore(state.get(RATES))
         self.inputs.restore(part_of(state, INPUTS))
         self.buffer.restore(part_of(state, BUFFER))
+        self._saved = self._known() if MODE in state else None
 
     def state_bytes(self) -> int:
         return self.inputs.state_bytes() + self.buffer.state_bytes()

@@ -19,12 +19,12 @@ SIDES: tuple[Side, Side] = (0, 1)
 HELD: dict[str, tuple[Side, ...]] = {"left": (0,), "right": (1,), "later": (0, 1)}  # which rows wait, by the order
 
 
-def refused(kind: Kind, on: str) -> str | None:
+def refused(kind: Kind, on: str, using: str = "opib") -> str | None:
     """Why there is no such join, if there is none."""
     if kind != Kind():
-        return "using='opib' makes inner joins only: choose using='opob'"
+        return f"using={using!r} makes inner joins only: choose using='opob'"
     if on not in HELD:
-        return f"using='opib' cannot order pairs by the {on} of their times: choose using='opob'"
+        return f"using={using!r} cannot order pairs by the {on} of their times: choose using='opob'"
     return None
 
 
@@ -127,17 +127,17 @@ class OpibJoin:
         """Of each side that has not promised enough for the first row that waits, or for one that the join keeps."""
         found: dict[int, Wait] = {}
         size, rows = self.state_bytes(), sum(runs.height for runs in self.held.values())
-        needs = [need for runs in self.held.values() if (t := runs.first()) is not None for need in self._needs(t, t)]
+        needs = [need for runs in self.held.values() if (t := runs.first()) is not None for need in self.needs(t, t)]
         for wait in self.join.waits_for():
             rows += wait.count
             passed = SIDES[wait.port] not in self.held or not self.holding
-            needs += [(wait.port, wait.promise)] if passed else self._needs(wait.promise, wait.promise - 1)
+            needs += [(wait.port, wait.promise)] if passed else self.needs(wait.promise, wait.promise - 1)
         for port, promise in sorted(needs, reverse=True):  # so that the smallest is the last
             if (since := self.promised[port].value) < promise:
                 found[port] = Wait(port, promise, since, "rows", rows, size)
         return [found[port] for port in sorted(found)]
 
-    def _needs(self, own: int, last: int) -> list[tuple[int, int]]:
+    def needs(self, own: int, last: int) -> list[tuple[int, int]]:
         """The promises for a row: of its own side, and of the other, beyond the last partner of a row at ``last``."""
         if len(self.held) > 1:
             return [(0, own), (1, own)]

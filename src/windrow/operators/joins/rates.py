@@ -69,10 +69,12 @@ class Rates:
         return stream.rows / max(1, stream.high - stream.begin)
 
     # -- state -------------------------------------------------------------------------------------------------
+    def known(self) -> list[tuple[int | None, int, int, float | None]]:
+        return [(s.begin, s.high, s.rows, s.rate) for s in self.streams]
+
     def frame(self) -> Batch:
-        rows = [(s.begin, s.high, s.rows, s.rate) for s in self.streams]
         schema = {"begin": pl.Int64, "high": pl.Int64, "rows": pl.Int64, "rate": pl.Float64}
-        return pl.DataFrame(rows, schema=schema, orient="row")
+        return pl.DataFrame(self.known(), schema=schema, orient="row")
 
     def restore(self, state: Batch | None) -> None:
         saved = state.rows() if state is not None else [()] * len(self.streams)

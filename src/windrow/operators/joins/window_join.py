@@ -20,7 +20,7 @@ from windrow.operators.state.late import on_time_of_side
 from windrow.progress import END, START, Punctuation, ended
 from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.functions import Function
-from windrow.spec.joining import RUNS, Keeping
+from windrow.spec.keeping import RUNS, Keeping
 from windrow.spec.names import PROGRESS
 from windrow.windows import pairing
 from windrow.windows.pairing import Pairing

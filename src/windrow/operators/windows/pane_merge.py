@@ -24,8 +24,17 @@ CELLS = 1 << 21  # panes x groups that are slid over at once: 16 MB per state co
 
 
 def groups_of(panes: Batch, keys: Sequence[str]) -> Batch:
-    """The groups of panes with a column ``@group``, by number."""
-    return panes.select("@group", *keys).unique("@group").sort("@group")
+    """The groups of panes with a column ``@group``, by number; the first of each comes after those of smaller ones."""
+    number = panes["@group"].to_numpy().astype(np.int64)
+    before = np.maximum.accumulate(np.r_[-1, number[:-1]])
+    return panes.select("@group", *keys)[np.flatnonzero(number > before)]
+
+
+def between(panes: Batch, start: int, end: int) -> Batch:
+    """Those from ``start`` on and before ``end``; mostly all of them, and then nothing is copied."""
+    number = panes[PANE].to_numpy()
+    inside = (number >= start) & (number < end)
+    return panes if inside.all() else panes.filter(pl.Series(inside))
 
 
 class PaneMerge:
@@ -60,7 +69,7 @@ class PaneMerge:
         for low, high in self._runs(panes, first, last):
             start = self.grid.first_pane(low)
             count = self.grid.first_pane(high - 1) + self.grid.length - start
-            run = panes.filter(pl.col(PANE) >= start, pl.col(PANE) < start + count)
+            run = between(panes, start, start + count)
             block = max(1, CELLS // count)
             for at in range(0, groups.height, block):
                 part = run if groups.height <= block else run.filter(pl.col("@group").is_between(at, at + block - 1))
@@ -86,7 +95,7 @@ class PaneMerge:
     # -- numbers -------------------------------------------------------------------------------------------------
     def _runs(self, panes: Batch, after: int, before: int) -> Iterator[tuple[int, int]]:
         """Ranges of window ids to compute: no windows over long gaps, and no range of more than CELLS panes."""
-        first, last = self.grid.windows(panes[PANE].unique().sort().to_numpy())
+        first, last = self.grid.windows(np.unique(panes[PANE].to_numpy()))
         firsts, lasts = np.maximum(first, after), np.minimum(last, before)
         firsts, lasts = firsts[firsts < lasts], lasts[firsts < lasts]
         if not len(firsts):
@@ -98,9 +107,8 @@ class PaneMerge:
                 yield begin, min(begin + most, int(lasts[high - 1]))
 
     def _slide(self, panes: Batch, groups: Batch, first: int, start: int, count: int) -> Batch:
-        cells = (pl.col(PANE) - start) * groups.height + pl.col("@group").cast(pl.Int64) - groups["@group"][0]
-        panes = self._once(panes.with_columns(cells.alias("@cell")))
-        cell = panes["@cell"].to_numpy()
+        group = panes["@group"].to_numpy().astype(np.int64) - int(groups["@group"][0])
+        panes, cell = self._once(panes, (panes[PANE].to_numpy() - start) * groups.height + group)
         states: dict[str, Array] = {}
         for part in self.aggregates.parts:
             assert isinstance(part, NumberPart)
@@ -116,11 +124,12 @@ class PaneMerge:
         found = pl.DataFrame([pl.Series(WID, there // groups.height + first), *columns])
         return found.hstack(groups.select(self.keys)[there % groups.height]) if self.keys else found
 
-    def _once(self, panes: Batch) -> Batch:
+    def _once(self, panes: Batch, cell: Ints) -> tuple[Batch, Ints]:
         """Each cell once. Few come twice: batches overlap where one ends, and merging all would cost as much again."""
-        cell = panes["@cell"].to_numpy()
-        twice = pl.Series(np.bincount(cell)[cell] > 1)
+        twice = np.bincount(cell)[cell] > 1
         if not twice.any():
-            return panes
-        once = self.aggregates.combine(panes.filter(twice), ["@cell"])
-        return pl.concat([panes.filter(~twice).select(once.columns), once])
+            return panes, cell
+        panes, again = panes.with_columns(pl.Series("@cell", cell)), pl.Series(twice)
+        once = self.aggregates.combine(panes.filter(again), ["@cell"])
+        panes = pl.concat([panes.filter(~again).select(once.columns), once])
+        return panes, panes["@cell"].to_numpy()

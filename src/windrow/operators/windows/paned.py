@@ -16,7 +16,7 @@ from windrow.operators.state.limits import clipped
 from windrow.operators.windows.early import Early
 from windrow.operators.windows.empty_windows import EmptyWindows
 from windrow.operators.windows.grid import Grid
-from windrow.operators.windows.pane_merge import PaneMerge
+from windrow.operators.windows.pane_merge import PaneMerge, between
 from windrow.operators.windows.panes import pane_length
 from windrow.operators.windows.revisions import Revisions
 from windrow.operators.windows.sliding import SlidingAggregate
@@ -230,7 +230,7 @@ class Paned(SlidingAggregate):
         frames = self._panes(first, end)
         if not frames:
             return
-        panes = pl.concat(frames).filter(pl.col(PANE) < end, pl.col(PANE) >= self.grid.first_pane(first))
+        panes = between(pl.concat(frames), self.grid.first_pane(first), end)
         if panes.height:
             yield from self.merge.windows(panes, first, last)
 

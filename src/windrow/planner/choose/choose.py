@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from windrow.planner.choose.costs.aggregation import MEMORY, TIME
 from windrow.planner.choose.statistics import Workload
 
-CLOSE = 1.05  # times that differ by less are the same: the one with less memory wins
+CLOSE = 1.1  # times that differ by less are the same: the one with less memory wins
+SAFE = "paned"  # of which no cost grows with RANGE / SLIDE, or is for a row that comes again
 
 
 @dataclass(frozen=True)
@@ -60,24 +61,26 @@ def choose(
     >>> choose(skewed, {}).name, choose(skewed, {"paned": "no"}).name, choose(skewed, {}, memory=200_000).name
     ('paned', 'adaptpaned', 'adaptpaned')
     """
-    options = sorted(
-        (Option(n, TIME[n](workload) / 1000, MEMORY[n](workload), refused.get(n, "")) for n in TIME),
-        key=lambda o: (bool(o.refused), o.micros),
+    options = tuple(
+        sorted(
+            (Option(n, TIME[n](workload) / 1000, MEMORY[n](workload), refused.get(n, "")) for n in TIME),
+            key=lambda o: (bool(o.refused), o.micros),
+        )
     )
     if forced is not None:
-        return Choice(forced, "as asked for", tuple(options), workload)
+        return Choice(forced, "as asked for", options, workload)
     able = [o for o in options if not o.refused]
     if len(able) == 1:
         why = "; ".join(dict.fromkeys(o.refused for o in options if o.refused))
-        return Choice(able[0].name, f"the only one that can: {why}", tuple(options), workload)
+        return Choice(able[0].name, f"the only one that can: {why}", options, workload)
     fitting = [o for o in able if memory is None or o.bytes <= memory]
     if not fitting:
         least = min(able, key=lambda o: (o.bytes, o.micros))
-        return Choice(
-            least.name, f"none fits into {memory:,} bytes, this one has the least state", tuple(options), workload
-        )
+        return Choice(least.name, f"none fits into {memory:,} bytes, this one has the least state", options, workload)
+    if workload.basis == "assumed" and any(o.name == SAFE for o in fitting):
+        return Choice(SAFE, "nothing is known of the stream, and it is never far from the fastest", options, workload)
     near = [o for o in fitting if o.micros <= fitting[0].micros * CLOSE]
     best = min(near, key=lambda o: o.bytes)
     reason = "the fastest" if memory is None else f"the fastest with at most {memory:,} bytes of state"
     reason += " by the cost model" + (", with the least state among equally fast ones" if len(near) > 1 else "")
-    return Choice(best.name, reason, tuple(options), workload)
+    return Choice(best.name, reason, options, workload)

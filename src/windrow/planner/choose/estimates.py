@@ -17,15 +17,15 @@ from windrow.logical.nodes import AsOf, Distinct, Join, Ordered, Side, Statistic
 from windrow.logical.nodes import Sequence as Sequenced
 from windrow.operators.windows.panes import pane_length
 from windrow.planner.choose.costs import rows as cost
-from windrow.planner.choose.costs.aggregation import MEMORY, MERGES, MOVE, TIME, A, B, C
+from windrow.planner.choose.costs.aggregation import CHUNK, EMIT, MEMORY, MOVE, SLICES, TIME, A, B, C
 from windrow.planner.choose.flow import Basis, Flow, together, weakest
 from windrow.planner.choose.flows import Flows, of_rows
 from windrow.planner.choose.results import keys_of, pairs_of, windows_of
-from windrow.planner.choose.statistics import WIDTH, Workload, declared
+from windrow.planner.choose.statistics import BATCH, WIDTH, Seen, Workload, declared
 from windrow.planner.plan import Plan, Read, Stage
 from windrow.windows import Landmark, Session
 
-PROBE = 150.0  # a row of a join: put it in, look for partners, take it out
+PROBE = 200.0  # a row of a join: put it in, look for partners, take it out
 PAIR = 60.0  # a pair of a join
 SIDES: tuple[Side, Side] = (0, 1)
 Spent = tuple[float, float]  # nanoseconds for each smallest unit of progress, and bytes of state
@@ -34,7 +34,7 @@ Spent = tuple[float, float]  # nanoseconds for each smallest unit of progress, a
 @dataclass(frozen=True)
 class Estimate:
     """A part of a plan: ``name`` is as in ``explain``, ``scope`` as in the graph of the plan. Rates are for a unit of
-    progress: a second, a day, or 1. ``wait``: how long it holds a row, in that unit.
+    progress: a second, a day, or 1. ``bytes`` are held between two batches.
     """
 
     scope: str
@@ -43,7 +43,6 @@ class Estimate:
     rows_out: float
     micros: float
     bytes: float
-    wait: float
     basis: Basis
 
     @property
@@ -80,9 +79,16 @@ class Estimates:
         return f"cost of the plan: {self.micros:,.1f} us per {self.unit} of progress ({self.basis})"
 
 
-def estimated(plan: Plan, samples: Mapping[str, pl.DataFrame] | None = None, exchanged: bool = False) -> Estimates:
-    """``exchanged``: rows and state are in different places, as on Spark."""
-    return _Estimating(plan, Flows(samples or {}, _shortest_pane(plan)), exchanged).all()
+def estimated(
+    plan: Plan,
+    samples: Mapping[str, pl.DataFrame] | None = None,
+    exchanged: bool = False,
+    seen: Mapping[str, Seen] | None = None,
+) -> Estimates:
+    """``samples``: rows of sources. ``exchanged``: rows and state are in different places, as on Spark. ``seen``: what
+    earlier micro-batches have shown of sources.
+    """
+    return _Estimating(plan, Flows(samples or {}, _shortest_pane(plan), seen or {}), exchanged).all()
 
 
 def _shortest_pane(plan: Plan) -> float | None:
@@ -108,9 +114,9 @@ class _Estimating:
         found += [self._stage(stage) for stage in self.plan.stages()]
         return Estimates((*found, self._result()), unit, self.per)
 
-    def _part(self, names: tuple[str, str], given: float, out: Flow, spent: Spent, wait: float = 0.0) -> Estimate:
+    def _part(self, names: tuple[str, str], given: float, out: Flow, spent: Spent) -> Estimate:
         per = self.per
-        return Estimate(*names, given * per, out.rate * per, spent[0] * per / 1000, spent[1], wait / per, out.basis)
+        return Estimate(*names, given * per, out.rate * per, spent[0] * per / 1000, spent[1], out.basis)
 
     def _read(self, number: int, read: Read) -> Estimate:
         flow = self.flows.from_source(read)
@@ -134,28 +140,13 @@ class _Estimating:
         spent = nanos + moved + self._before(stage), held
         names = f"stage{stage.number}", f"stage {stage.number}"
         before = sum(self.flows.from_source(pipeline.source).rate for pipeline in stage.inputs)
-        return self._part(names, before, out, spent, _wait(stage, given))
+        return self._part(names, before, out, spent)
 
     def _result(self) -> Estimate:
         before = [self.flows.from_source(p.source) for p in self.plan.outputs]
         out = together(self.flows.of(p) for p in self.plan.outputs)
         nanos = sum(cost.steps(f.rate, len(p.steps)) for f, p in zip(before, self.plan.outputs, strict=True))
         return self._part(("result", "result"), sum(f.rate for f in before), out, (nanos, 0.0))
-
-
-def _wait(stage: Stage, given: Sequence[Flow]) -> float:
-    """How long a row is held, from its progress value on."""
-    wait, node = max(f.wait for f in given), stage.node
-    match node:
-        case WindowAggregate() if node.window.sliding is not None:
-            return node.window.sliding.range + wait
-        case WindowAggregate() if isinstance(node.window, Session):
-            return node.window.gap + wait
-        case Join():
-            return node.window.width + wait
-        case Sequenced() if node.within is not None:
-            return node.within + wait
-    return wait
 
 
 # -- window aggregation ------------------------------------------------------------------------------------------------
@@ -167,9 +158,13 @@ def workload_of(stage: Stage, flow: Flow) -> Workload | None:
     pane = pane_length(window, node.options)
     known = stage.choice.workload if stage.choice is not None else None
     if known is None or known.basis == "assumed" or flow.basis == "assumed":
-        groups = Statistics(flow.rate, flow.keys_in(tuple(name for name, _ in node.keys), pane))
-        columns = len(node.keys) + 1 + len(node.calls)
+        keys, columns = tuple(name for name, _ in node.keys), len(node.keys) + 1 + len(node.calls)
+        groups = Statistics(flow.rate, flow.keys_in(keys, pane))
         known = declared(groups, 1, window, pane, 0, (columns, columns))
+        batch = BATCH / flow.rate if flow.rate else 0.0
+        known = replace(
+            known, results=flow.keys_in(keys, window.range), seen=flow.keys_in(keys, max(window.range, batch))
+        )
     return replace(known, wed=(window.range + flow.wait) / pane, exchanged=False)
 
 
@@ -192,11 +187,12 @@ def _other_window(stage: Stage, flow: Flow, out: Flow) -> Spent:
     assert isinstance(node, WindowAggregate)
     keys = flow.keys(tuple(name for name, _ in node.keys))
     partial = WIDTH * (len(node.keys) + 1 + len(node.calls))
-    nanos = cost.TRACK * flow.rate + B * out.rate
+    nanos = cost.TRACK * flow.rate + EMIT * out.rate
     match node.window:
         case Landmark():
             return nanos, partial * keys
         case Session():
+            nanos += (cost.RUN - cost.TRACK) * flow.rate
             return nanos, partial * keys * max(1.0, (node.window.gap + flow.wait) * out.rate / keys)
     window: Any = node.window  # back from rows: those of a RANGE are kept
     rows = window.range * keys if node.by_rows else flow.rate * (window.range + flow.wait)
@@ -210,7 +206,8 @@ def _shared(stage: Stage, given: Sequence[Flow], out: Flow) -> Spent:
     windows = windows_of(stage, node)
     pane, longest = math.gcd(*(w.pane for w in windows)), max(w.range for w in windows)
     groups, keys = flow.keys_in(keys_of(stage), pane), keys_of(stage)
-    nanos = A * flow.rate + B * groups / pane + (B + MERGES * C) * out.rate
+    slices = CHUNK * min(1.0, SLICES * pane / longest)
+    nanos = A * flow.rate + (B * groups + C * flow.keys_in(keys, longest) + slices) / pane + EMIT * out.rate
     return nanos, WIDTH * (len(keys) + 2) * groups * (longest + flow.wait) / pane
 
 
@@ -273,7 +270,7 @@ _STAGES: dict[type[Any], Callable[[Stage, Sequence[Flow], Flow], Spent]] = {
     Together: _shared,
     Distinct: _rows(cost.DISTINCT),
     Ordered: _rows(cost.SORT),
-    Top: _rows(cost.SORT),
+    Top: _rows(cost.RANK),
     Join: _join,
     AsOf: _as_of,
     Sequenced: _sequence,

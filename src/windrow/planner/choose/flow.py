@@ -54,11 +54,22 @@ class Flow:
         """How many different keys there are in a stretch of progress, on average."""
         if not names:
             return min(1.0, self.rate * length)
+        if length <= self.grain and self.grain > 1:  # a window has one result for each key
+            return min(max(1.0, self.groups), self.rate * self.grain)
         if self.rows is not None and self.rows.height and set(names) <= set(self.rows.columns):
             stretch = (pl.col(PROGRESS) // max(1, round(length))).alias("@stretch")
             found = self.rows.select(stretch, *names)
             return found.n_unique() / found["@stretch"].n_unique()
-        return min(max(1.0, self.groups), self.rate * length)
+        return occupied(max(1.0, self.groups), self.rate * length)
+
+
+def occupied(keys: float, rows: float) -> float:
+    """How many of some keys so many rows have, if each is as likely as any other.
+
+    >>> round(occupied(100, 50), 1), round(occupied(100, 1000), 1)
+    (39.3, 100.0)
+    """
+    return -keys * math.expm1(-rows / keys)
 
 
 def together(flows: Iterable[Flow]) -> Flow:

@@ -13,13 +13,14 @@ import polars as pl
 
 from windrow.errors import WindrowError
 from windrow.logical.nodes import Scan
-from windrow.planner.choose.flow import SELECTIVITY, UNTIL_THE_END, Flow, assumed, together
+from windrow.planner.choose.flow import SELECTIVITY, UNTIL_THE_END, Basis, Flow, assumed, together
 from windrow.planner.choose.results import out_of
-from windrow.planner.choose.statistics import WIDTH
+from windrow.planner.choose.statistics import GROUPS, WIDTH, Seen
 from windrow.planner.plan import Pipeline, Read, Stage, Step
 from windrow.spec.names import PROGRESS
 
 LEAST = 1000  # rows of a sample: fewer say little about rates
+FEW = 0.01  # the share of rows that may have wrong clocks
 OF_STAGE = ("panes", "table", "bucket", "instants", "pairs", "unique")  # steps before a stage that are its lower half
 NOT_RUN = ("apply", "split")  # a user's functions may be expensive
 FILTERS = ("select", "retract")
@@ -28,11 +29,13 @@ FILTERS = ("select", "retract")
 @dataclass
 class Flows:
     """``samples``: rows of sources in order of arrival. ``pane``: a source of which nothing is known is assumed to have
-    1,000 rows in so much progress; without it, in a second (or unit, or day).
+    1,000 rows in so much progress; without it, in a second (or unit, or day). ``seen``: what earlier micro-batches have
+    shown of sources.
     """
 
     samples: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     pane: float | None = None
+    seen: Mapping[str, Seen] = field(default_factory=dict)
     _reads: dict[Read, Flow] = field(default_factory=dict)
     _stages: dict[Stage, Flow] = field(default_factory=dict)
     _pipelines: dict[int, tuple[Pipeline, Flow]] = field(default_factory=dict)
@@ -69,9 +72,7 @@ class Flows:
         rows = _through_all(read.steps, sample)
         if rows is None or not rows.height:
             return flow
-        at = rows[PROGRESS]
-        length = int(at.max()) - int(at.min()) + 1  # type: ignore[arg-type]
-        disorder = float((at.cum_max() - at).max() or 0)  # type: ignore[arg-type]
+        length, disorder = _span(rows[PROGRESS])
         wait = disorder if flow.wait == 0 and read.scan.source.slack is None else flow.wait
         width = rows.estimated_size() / rows.height
         return Flow(rows.height / length, flow.groups, disorder, wait, width, "measured", rows)
@@ -79,19 +80,29 @@ class Flows:
     def _declared(self, read: Read) -> Flow:
         scan, wait = read.scan, _wait(read)
         width = WIDTH * len(scan.schema)
+        known = scan.statistics or self.seen.get(scan.name)
+        basis: Basis = "assumed" if known is None else "measured" if isinstance(known, Seen) else "declared"
         if read.by_rows:  # it is the number of a row that progresses
-            groups = scan.statistics.groups if scan.statistics is not None else 100.0
-            return Flow(1.0, groups, 0.0, wait, width, "declared" if scan.statistics is not None else "assumed")
+            return Flow(1.0, GROUPS if known is None else known.groups, 0.0, wait, width, basis)
         unit = ticks(scan)
-        if scan.statistics is None:
+        if known is None:
             return assumed(self.pane or unit, width, wait)
-        disorder = float(scan.source.slack or 0)
-        return Flow(scan.statistics.rate / unit, scan.statistics.groups, disorder, wait, width, "declared")
+        return Flow(known.rate / unit, known.groups, float(scan.source.slack or 0), wait, width, basis)
 
 
 def ticks(scan: Scan) -> int:
     """The smallest units of progress in the one that rates are declared by: a second, a day, or 1."""
     return 1_000_000 if isinstance(scan.schema[scan.progress], pl.Datetime) else 1
+
+
+def _span(at: pl.Series) -> tuple[float, float]:
+    """How much progress rows cover, and how far they are out of order. A few whose clock is far off do not count."""
+    at = at.cast(pl.Float64)  # a difference of two could overflow
+    low, high = (float(at.quantile(q, "nearest") or 0.0) for q in (FEW, 1 - FEW))
+    far = high - low + 1
+    near = at.filter(at.is_between(low - far, high + far))
+    ends = [float(end) for end in (near.min(), near.max())]  # type: ignore[arg-type]
+    return ends[1] - ends[0] + 1, float((near.cum_max() - near).max() or 0.0)  # type: ignore[arg-type]
 
 
 def _wait(read: Read) -> float:

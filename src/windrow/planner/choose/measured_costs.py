@@ -15,7 +15,7 @@ from windrow.operators.joins.window_join import side_of
 from windrow.operators.state.indexed_side import with_hashes
 from windrow.operators.state.join_side import JoinSide, hashed
 from windrow.spec.batches import Batch
-from windrow.spec.joining import Keeping
+from windrow.spec.keeping import Keeping
 from windrow.spec.names import PROGRESS
 
 Timer = Callable[[], float]

@@ -43,8 +43,7 @@ def _windows(_stage: Stage, node: WindowAggregate, given: Sequence[Flow]) -> Flo
     [flow] = given
     keys, window = tuple(name for name, _ in node.keys), node.window
     if (sliding := window.sliding) is not None:
-        groups = flow.keys_in(keys, sliding.range)
-        return _closed(groups / sliding.slide, groups, sliding.slide)
+        return _closed(flow.keys_in(keys, sliding.range) / sliding.slide, flow.keys(keys), sliding.slide)
     match window:
         case Landmark():
             groups = flow.keys(keys)
@@ -169,7 +168,7 @@ def _sequence(stage: Stage, node: Sequenced, given: Sequence[Flow]) -> Flow:
     for number, (flow, step) in enumerate(zip(given, node.steps, strict=True)):
         if number != last:
             some = _chance(flow, keys, node.within)
-            rate *= (1 - some if node.within is not None else SELECTIVITY) if step.negated else some
+            rate *= _none(flow, keys, node.within) if step.negated else some
     rate *= SELECTIVITY ** len(node.conditions)
     return Flow(rate, max(f.keys(keys) for f in given), 0.0, max(f.wait for f in given))
 
@@ -177,6 +176,11 @@ def _sequence(stage: Stage, node: Sequenced, given: Sequence[Flow]) -> Flow:
 def _chance(flow: Flow, keys: tuple[str, ...], within: float | None) -> float:
     """That a key has a row in some stretch of progress; sooner or later it has."""
     return 1.0 if within is None else 1 - math.exp(-flow.rate * within / flow.keys(keys))
+
+
+def _none(flow: Flow, keys: tuple[str, ...], within: float | None) -> float:
+    """That a key has no row between two others, which are half of WITHIN apart on average."""
+    return SELECTIVITY if within is None else 1 - _chance(flow, keys, within / 2)
 
 
 def _pair_groups(_stage: Stage, _node: PairAggregate, given: Sequence[Flow]) -> Flow:

@@ -15,7 +15,15 @@ from windrow.spec.names import PANE, PROGRESS
 from windrow.windows import Sliding
 
 TUPLES, GROUPS = 1000.0, 100.0  # a pane of which nothing is known
+BATCH = 10_000  # rows that come at a time, where nothing else is known
 WIDTH = 8  # bytes of a value of which nothing is known
+
+
+@dataclass(frozen=True)
+class Seen(Statistics):
+    """What a micro-batch has shown of a source: so many rows at this rate, and the groups among them."""
+
+    rows: int = 0
 
 
 @dataclass(frozen=True)
@@ -24,7 +32,8 @@ class Workload:
 
     ``tuples`` and ``groups`` are per pane; ``panes`` is P, the panes of a window, ``step`` the panes of a slide;
     ``wed`` is the duration of a window extent in panes; ``row`` and ``partial`` are bytes. ``exchanged``: rows and
-    state are in different places, as on Spark.
+    state are in different places, as on Spark. ``results`` are the groups of a window, ``seen`` those of all rows that
+    are worked on together: a batch, or a window if that is longer. Without them, all panes have the same groups.
     """
 
     tuples: float
@@ -38,6 +47,13 @@ class Workload:
     basis: Literal["measured", "declared", "assumed"]
     sample: int = 0
     exchanged: bool = False
+    results: float = 0.0
+    seen: float = 0.0
+
+    def __post_init__(self) -> None:
+        results = max(self.results, self.groups)
+        object.__setattr__(self, "results", results)
+        object.__setattr__(self, "seen", max(self.seen, results))
 
     @property
     def says(self) -> str:
@@ -66,16 +82,29 @@ def measured(rows: pl.DataFrame, window: Sliding, pane: int, keys: Sequence[str]
         float(np.minimum(lifted[ROWS].to_numpy() * row, partial).mean()),
         "measured",
         rows.height,
+        results=_groups_in(tagged, keys, window.range // pane),
+        seen=_groups_in(tagged, keys, max(window.range // pane, round(BATCH * panes / rows.height))),
     )
+
+
+def _groups_in(tagged: pl.DataFrame, keys: Sequence[str], panes: int) -> float:
+    """The groups of some panes that follow each other, on average."""
+    if not keys:
+        return 1.0
+    found = tagged.select((pl.col(PANE) // max(1, panes)).alias("@stretch"), *keys)
+    return found.n_unique() / found["@stretch"].n_unique()
 
 
 def declared(
     given: Statistics, unit: int, window: Sliding, pane: int, disorder: int, columns: tuple[int, int]
 ) -> Workload:
-    """From what the user says; ``columns`` are the widths of a row and of a partial in values."""
+    """From what the user says, or was seen before; ``columns`` are the widths of a row and of a partial in values."""
     tuples = max(given.rate * pane / unit, 1e-9)
-    groups = min(given.groups, tuples)
-    return Workload(tuples, groups, *_shape(window, pane, disorder), *_sizes(columns, tuples / groups), "declared")
+    groups = min(max(given.groups, 1e-9), tuples)
+    sizes, shape = _sizes(columns, tuples / groups), _shape(window, pane, disorder)
+    if isinstance(given, Seen):
+        return Workload(tuples, groups, *shape, *sizes, "measured", given.rows)
+    return Workload(tuples, groups, *shape, *sizes, "declared")
 
 
 def assumed(window: Sliding, pane: int, disorder: int, columns: tuple[int, int]) -> Workload:

@@ -19,6 +19,8 @@ def prune_columns(node: Node) -> Node:
             return now if measures == now.measures or not measures else replace(now, measures=measures)
         if not isinstance(now, (AsOf, Join, Lookup, MultiJoin)):
             return now
+        if isinstance(now, Join) and now.limits is not None:
+            return now
         used = asked[id(before)] | now.tested
         if isinstance(now, Lookup):  # what its rows progress by stays
             used |= {*now.times, *now.arrival, *now.promised_by}

@@ -50,6 +50,8 @@ def _pushed(_before: Node, node: Node) -> Node:
         return node
     if isinstance(node.input, MultiJoin) and node.input.test is not None:
         return node
+    if isinstance(node.input, Join) and node.input.limits is not None:
+        return node  # rows that are filtered before it leave more room for others
     join, rest = node.input, list[exp.Expr]()
     # Of an as-of join only to the left: the nearest right row is taken whatever a condition says about it.
     possible: Collection[int] = TIMED[join.how] if isinstance(join, Join) else (0,)

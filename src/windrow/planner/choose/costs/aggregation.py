@@ -1,10 +1,13 @@
 """What a window aggregation costs per window, in time (Li, Eqs. 6.1 to 6.4) and in memory (Eqs. 6.5 to 6.8).
 
-The equations are the thesis's with two changes that the operators force. A window level that slides (van Herk's blocks,
-subtraction) takes a fixed number of merges per pane and group, where Eq. 6.1 has one per pane *of the window* (c P G).
-And Wid reduces the rows of a batch that have the same windows before it updates them, so that it pays Eq. 6.3's price
-for partials, not for rows. On Spark what an algorithm keeps crosses an exchange: pane partials, or rows. The unit costs
-are nanoseconds, read off timed runs over a grid of rows, groups and panes; only their ratios matter.
+The equations are the thesis's with the changes that the operators force. A window level over panes (van Herk's blocks,
+subtraction) works on a table of panes and groups: each pane takes a fixed number of merges for every group that is in
+the table, whether it has rows in that pane or not, where Eq. 6.1 has one for each group of each pane *of the window*
+(c P G). Wid reduces the rows of a batch that have the same windows before it updates them, so that it pays Eq. 6.3's
+price for partials, not for rows. A window gives a result for each group that it has, which are more than those of a
+pane if groups are sparse. What is paid once for each call is spread over the rows of a batch. On Spark what an
+algorithm keeps crosses an exchange: pane partials, or rows. The unit costs are nanoseconds, fitted to timed runs over a
+grid of rows, groups and panes (``windrow bench optimizer-grid``); only their ratios matter.
 """
 
 from __future__ import annotations
@@ -13,43 +16,54 @@ from collections.abc import Callable
 
 from windrow.planner.choose.statistics import Workload
 
-A = 150.0  # lift a row into its pane or window (a of Eq. 6.1)
-B = 430.0  # put out a partial, or a result (b of Eq. 6.1)
-C = 60.0  # merge a partial at the window level (c of Eqs. 6.1 and 6.2)
-U = 180.0  # update one window's accumulator with a partial (a' of Eq. 6.3, by partials)
-R = 100.0  # revisit a buffered row for one window (a' of Eq. 6.3, by rows)
-KEEP = 70.0  # put a row into a buffer
-CHECK = 160.0  # see whether a row's group is lazy or eager
+A = 290.0  # lift a row into its pane or window, and its share of all calls (a of Eq. 6.1)
+B = 100.0  # put out a partial (b of Eq. 6.1)
+C = 20.0  # slide over a group of the table, in one pane (c of Eqs. 6.1 and 6.2)
+U = 60.0  # update one window's accumulator with a partial (a' of Eq. 6.3, by partials)
+R = 45.0  # revisit a buffered row for one window (a' of Eq. 6.3, by rows)
+KEEP = 230.0  # put a row into a buffer, and its share of all calls
+CHECK = 400.0  # see whether a row's group is lazy or eager
+EMIT = 120.0  # put out a result (b of Eq. 6.1)
+LOOKUP = 240.0  # find an accumulator of a window as it closes
+CHUNK = 10_000.0  # write and free a slice of the state; a window has at most SLICES
+CLOSE = 40_000.0  # close a window of which some groups are lazy and others are eager
+SLICES = 16
 MOVE = 300.0  # take a row or partial through the exchange
-MERGES = 3  # of a pane in a window level that slides
 
 
 def paned(w: Workload) -> float:
-    """Eq. 6.1 and 6.2: each row once, a partial per pane and group, a few merges per pane and group."""
-    merges = MERGES if w.panes > 1 else 0
-    return w.step * (A * w.tuples + B * w.groups + merges * C * w.groups) + _moved(w, w.groups)
+    """Eq. 6.1 and 6.2: each row once, a partial per pane and group, and the table of panes and groups."""
+    own = w.step * (A * w.tuples + B * w.groups + C * w.seen) + CHUNK * w.step * min(1.0, SLICES / w.panes)
+    return own + EMIT * w.results + _moved(w, w.groups)
 
 
 def wid(w: Workload) -> float:
     """Eq. 6.3, with the rows of a pane and group reduced first: each pane partial updates all its windows."""
-    return w.step * (A * w.tuples + B * w.groups) + U * w.groups * w.panes + _moved(w, w.tuples)
+    own = w.step * (A * w.tuples + B * w.groups) + _chunks(w) + U * w.groups * w.panes
+    return own + (EMIT + LOOKUP) * w.results + _moved(w, w.tuples)
 
 
 def buffering(w: Workload) -> float:
     """Eq. 6.3: every row of the window, again for every window."""
-    return w.step * KEEP * w.tuples + R * w.tuples * w.panes + B * w.groups + _moved(w, w.tuples)
+    own = w.step * KEEP * w.tuples + _chunks(w) + R * w.tuples * w.panes
+    return own + EMIT * w.results + _moved(w, w.tuples)
 
 
 def adaptwid(w: Workload) -> float:
     """Each group by the better of the two, and a look at every row's group."""
     eager, lazy = U * w.groups * w.panes, R * w.tuples * w.panes
-    own = w.step * ((A + CHECK) * w.tuples + B * w.groups)
+    own = w.step * ((A + CHECK) * w.tuples + B * w.groups) + _chunks(w) + CLOSE + EMIT * w.results
     return own + min(eager, lazy) + _moved(w, w.tuples)
 
 
 def adaptpaned(w: Workload) -> float:
     """The same for panes, which are tumbling: no row is revisited."""
-    return paned(w) + w.step * CHECK * w.tuples + _moved(w, w.tuples - w.groups)
+    return paned(w) + w.step * CHECK * w.tuples + CLOSE + _moved(w, w.tuples - w.groups)
+
+
+def _chunks(w: Workload) -> float:
+    """Of what is kept by window."""
+    return CHUNK * min(1.0, SLICES * w.step / w.panes)
 
 
 def _moved(w: Workload, items: float) -> float:
