@@ -29,10 +29,11 @@ from windrow.hosts.local import LocalRun
 from windrow.hosts.spent import Spent
 from windrow.operators import WindowJoin
 from windrow.operators.joins.choosing import WAYS
-from windrow.operators.joins.costs import Keeping, Unit, inserted, probed
+from windrow.operators.joins.costs import Probe, Unit, arranged, inserted, probed
 from windrow.planner.choose.costs.aggregation import TIME
 from windrow.planner.choose.statistics import BATCH
 from windrow.progress import Punctuation
+from windrow.spec.keeping import Keeping
 from windrow.spec.names import PROGRESS
 from windrow.windows.pairing import Within
 
@@ -203,8 +204,9 @@ def chosen(case: Joined, unit: Unit | None = None) -> Way:
     found: list[Keeping] = []
     for side, (rate, seconds) in enumerate(zip(case.rates, case.seconds, strict=True)):
         held = int(rate * (seconds + case.disorder))
-        of = batch[1 - side], held, 1 / case.keys
-        costs = {way: probed(way, unit, *of) + inserted(way, unit, batch[side], held) for way in WAYS}
+        probe = Probe(batch[1 - side], held, 1 / case.keys, rate * seconds / case.keys)
+        costs = {way: probed(way, unit, probe) + inserted(way, unit, batch[side], held) for way in WAYS}
+        costs["runs"] += arranged(unit, batch[1 - side])
         found.append(min(WAYS, key=costs.__getitem__))
     return found[0], found[1]
 

@@ -32,6 +32,11 @@ class Choice:
     workload: Workload | None = None
 
     @property
+    def lasting(self) -> bool:
+        """Whether a query that is restarted must go on with it: no other algorithm can read its state."""
+        return True
+
+    @property
     def runner_up(self) -> Option | None:
         """The best of the others."""
         return next((o for o in self.options if o.name != self.name and not o.refused), None)
