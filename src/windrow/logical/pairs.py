@@ -17,6 +17,7 @@ from windrow.logical.monotone import monotone
 from windrow.logical.node import Node, Time, Times, columns_in, progressing
 from windrow.logical.rows import Apply, Filter, Project
 from windrow.logical.windowed import AggregateCall, aggregate_type
+from windrow.spec.keeping import ALIKE
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def both_times(node: Node, keys: Mapping[str, exp.Expr]) -> tuple[str, str] | No
         if isinstance(origin, Project) and origin.on is not None:  # from there on rows progress on one time
             return None
         origin = origin.input
-    unordered = isinstance(origin, Join) and origin.using in (None, "oa")
+    unordered = isinstance(origin, Join) and origin.using in (None, *ALIKE)
     if not unordered and not isinstance(origin, PairAggregate):
         return None
     found: dict[str, str] = {}
