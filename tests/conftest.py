@@ -16,6 +16,7 @@ QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOp
 os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_JAVA)
 # Frames here have a few rows: handing them between threads takes a quarter of all time. Spark's workers have one, too.
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
+os.environ.setdefault("WINDROW_CALIBRATION", "none")  # plans are those of the reference machine
 sys.path.append(str(Path(__file__).parent / "operators"))  # harness and replays, for whoever wants them
 FEWEST = 2
 # They have Numba compile the kernels. They come first, so that the processes of ``make test`` do not all compile them.

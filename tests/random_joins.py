@@ -12,6 +12,7 @@ import polars as pl
 
 import windrow as wr
 from windrow.spec.in_order import MODES
+from windrow.spec.keeping import ALIKE
 
 NAN = float("nan")
 DAY, NOON = dt.date(2024, 1, 1), dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
@@ -122,8 +123,8 @@ def drawn(seed, ordered=False):
 
 
 def usings(how, near):
-    """The physical joins that there are; half of them put nothing in order."""
-    found = [None, None, None, "oa", "opob", "iop"]
+    """The physical joins that there are; most of them put nothing in order."""
+    found = [None, None, *ALIKE, "opob", "opob", "iop", "iop"]
     by_rows = "rows" in str(near.get("within"))
     return found if how != "inner" else [*found, "opib", *([] if by_rows else MODES)]
 
@@ -192,7 +193,7 @@ def followed(draw, query, how, what):
         return windowed(draw, kept)
     if after == "join":
         return joined_again(draw, kept)
-    if after == "both times" and "t_right" in query.schema and draw.using in (None, "oa"):  # an ordered join has one
+    if after == "both times" and "t_right" in query.schema and draw.using in (None, *ALIKE):  # an ordered join has one
         return query.group_by("t", "t_right", "x").agg(n=wr.count(), s=wr.sum(value))
     if after == "distinct":
         return kept.select("u", "x").distinct()

@@ -6,7 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.operators import Side, WindowJoin
+from windrow.operators.joins.choosing import WAYS, Choosing
+from windrow.operators.joins.costs import Unit
 from windrow.progress import END, START, Punctuation
+from windrow.spec.keeping import KEPT
 from windrow.windows.pairing import SameWindow, Within
 
 NAN = float("nan")
@@ -49,6 +52,21 @@ def results(lefts, rights, window, on, how, keyed, smaller):
     return sorted(found + alone, key=repr)
 
 
+class Flipping(Choosing):
+    """Changes its mind with nearly every batch, by what it has seen so far."""
+
+    def before(self, side, rows, keeping, held):
+        return {at: WAYS[(held[at] + rows) % 3] for at in (0, 1) if held[at] % 2}
+
+    def _better(self, keeping, held):
+        for at, window in enumerate(self.windows):
+            new = WAYS[(int(window.pairs) + at + held[1 - at]) % 3]
+            if new != keeping[at]:
+                yield at, new
+
+
+FREE = Unit(call=0, run=0, sort=0, merge=0, keep=0, chain=0)  # so that a change costs nothing
+KEEPING = [(a, b) for a in WAYS for b in WAYS] + [KEPT[name] for name in KEPT if name.endswith("lazy")]
 keys = st.sampled_from([0.0, -0.0, 1.0, NAN, None])
 side_rows = st.lists(st.tuples(keys, st.integers(0, 40)), max_size=14)
 windows = st.one_of(
@@ -75,7 +93,11 @@ def test_results_are_those_of_the_definition_and_promises_are_true(lefts, rights
     options = {"how": how, "where": SMALLER if smaller else None}
 
     def fresh():
-        return WindowJoin(["k"] if keyed else [], window, TYPES, on=on, **options)
+        """Kept in one way or another, or in changing ones: a checkpoint of any can be restored by any."""
+        choosing = data.draw(st.sampled_from([None, None, Flipping, Choosing]))
+        kept = {"keeping": data.draw(st.sampled_from(KEEPING[: 9 if choosing else None]))}
+        kept |= {"choosing": choosing(FREE)} if choosing else {}
+        return WindowJoin(["k"] if keyed else [], window, TYPES, on=on, **kept, **options)
 
     join, found, stored, sides = fresh(), [], {}, []
     promised = START
@@ -102,8 +124,9 @@ def test_results_are_those_of_the_definition_and_promises_are_true(lefts, rights
             value = min((t for _, t, _ in waiting[port]), default=END)
             take(join.on_punctuation(port, Punctuation(value)))
         stored = {k: v for k, v in {**stored, **join.changes()}.items() if v is not None}
-        assert sorted(stored.keys() - {"promises"}) == sorted(join.snapshot().keys() - {"promises"})
-        assert all(frame.equals(stored[name]) for name, frame in join.snapshot().items() if name != "promises")
+        snapshot = {name: frame for name, frame in join.snapshot().items() if name != "promises"}
+        assert sorted(stored.keys() - {"promises"}) == sorted(snapshot)
+        assert all(frame.equals(stored[name]) for name, frame in snapshot.items())
         if data.draw(st.booleans()):
             join = fresh()
             join.restore(stored)

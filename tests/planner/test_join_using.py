@@ -9,6 +9,7 @@ import pytest
 import windrow as wr
 from windrow.api.stream import Stream
 from windrow.errors import PlanError
+from windrow.spec.keeping import ALIKE
 from windrow.testing import compare, oracle, replay
 from windrow.testing.simulated import SimulatedSpark
 
@@ -28,7 +29,7 @@ def sides(seed):
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
-@pytest.mark.parametrize("using", ["oa", "opob", "opib", "iop"])
+@pytest.mark.parametrize("using", [*ALIKE, "opob", "opib", "iop"])
 def test_every_physical_join_gives_what_the_query_means(using, window):
     for seed in range(3):
         left, right = sides(seed)
@@ -40,8 +41,8 @@ def test_every_physical_join_gives_what_the_query_means(using, window):
 
 
 @pytest.mark.parametrize("how", ["left", "right", "full", "semi", "anti"])
-@pytest.mark.parametrize("using", ["opob", "iop"])
-def test_outer_joins_in_order(using, how):
+@pytest.mark.parametrize("using", ["opob", "iop", "hnj", "nhj-lazy"])
+def test_outer_joins(using, how):
     left, right = sides(how)
     for window in WINDOWS:
         replay(left.join(right, on="k", using=using, how=how, **window), runs=2)
@@ -67,6 +68,7 @@ def test_results_come_in_the_order_of_the_time_that_they_progress_on(using):
     [
         (None, "oa-join", {}),
         ("oa", "oa-join", {"how": "full"}),
+        ("hnj", "oa-join", {"how": "full"}),
         ("opob", "opob-join", {"how": "left"}),
         ("opib", "opib-join", {}),
         ("iop", "iop, opib-join", {}),
@@ -112,8 +114,8 @@ def test_opib_cannot_order_by_the_earlier_time():
         pairs.window(20, on="u").agg(n=wr.count()).plan()
 
 
-@pytest.mark.parametrize("using", ["opob", "opib", "iop"])
-def test_joins_in_order_as_spark_drives_them(using):
+@pytest.mark.parametrize("using", ["opob", "opib", "iop", "hnj", "runs", "nnj-lazy"])
+def test_joins_as_spark_drives_them(using):
     left, right = sides(5)
     query = left.join(right, on="k", within=(-4, 7), using=using)
     spark = SimulatedSpark(shards=3)

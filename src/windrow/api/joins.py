@@ -21,13 +21,14 @@ from windrow.logical.checked_join import all_columns, joined
 from windrow.logical.nodes import HOWS, How, Join, Node
 from windrow.spec.in_order import MODES
 from windrow.spec.joining import Limits
+from windrow.spec.keeping import KEPT
 from windrow.spec.lengths import Length, length, policy
 from windrow.spec.options import Policy
 from windrow.windows.pairing import Pairing, SameWindow, Within
 
 Distances = tuple[Length, Length]
 IN_ROWS = re.compile(r"\s*(-?\d+)\s*rows?\s*", re.IGNORECASE)
-FORCED = ("oa", "iop", "opob", "opib", *MODES)
+FORCED = ("oa", "iop", "opob", "opib", *MODES, *KEPT)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from windrow.bench.agg_limit import AGG_LIMIT
 from windrow.bench.agg_skew import AGG_SKEW
 from windrow.bench.asof import ASOF
 from windrow.bench.asof_idle import ASOF_IDLE
+from windrow.bench.asym_crossover import ASYM_CROSSOVER
+from windrow.bench.asym_full import ASYM_FULL
 from windrow.bench.band_disorder import BAND_DISORDER
 from windrow.bench.block_disorder import BLOCK_DISORDER
 from windrow.bench.break_nodes import BREAK_NODES
@@ -16,6 +18,7 @@ from windrow.bench.growth import GROWTH
 from windrow.bench.inorder_analytic import INORDER_ANALYTIC
 from windrow.bench.inorder_concurrency import INORDER_CONCURRENCY
 from windrow.bench.inorder_rate import INORDER_RATE
+from windrow.bench.join_flips import JOIN_FLIPS
 from windrow.bench.join_late import JOIN_LATE
 from windrow.bench.join_limit import JOIN_LIMIT
 from windrow.bench.join_skew import JOIN_SKEW
@@ -64,6 +67,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         JOIN_SKEW,
         JOIN_LATE,
         JOINT_PUNCTUATION,
+        ASYM_CROSSOVER,
+        ASYM_FULL,
+        JOIN_FLIPS,
         INORDER_ANALYTIC,
         INORDER_CONCURRENCY,
         INORDER_RATE,

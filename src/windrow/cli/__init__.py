@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from windrow.cli import add, bench, checkpoint, demo, doctor, drop, explain, pause, resume, run, serve, tail
+from windrow.cli import add, bench, calibrate, checkpoint, demo, doctor, drop, explain, pause, resume, run, serve, tail
 from windrow.cli import list as list_queries
 from windrow.errors import WindrowError
 
@@ -29,6 +29,7 @@ app.command("resume")(resume.resume)
 app.command("drop")(drop.drop)
 app.add_typer(checkpoint.app, name="checkpoint")
 app.command("doctor")(doctor.doctor)
+app.command("calibrate", epilog=calibrate.EXAMPLES)(calibrate.calibrate)
 app.command("bench")(bench.bench)
 app.command("demo")(demo.demo)
 

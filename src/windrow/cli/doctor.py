@@ -17,6 +17,7 @@ from rich.table import Table
 
 from windrow.hosts.spark import java
 from windrow.hosts.spark.archive import Archive
+from windrow.planner.choose.calibrated import REFERENCE, found
 
 PACKAGES = ("pyspark", "pyarrow", "polars", "pandas", "sqlglot", "protobuf", "grpcio", "zstandard")
 ENOUGH_MEMORY, ENOUGH_DISK = 2.0, 1.0  # GiB
@@ -57,8 +58,16 @@ def doctor(
 
 def examine() -> list[Finding]:
     """All checks, the most important first."""
-    found = _java()
-    return [_python(), found, *([_archive()] if found.ok else []), *(_package(p) for p in PACKAGES), _memory(), _disk()]
+    java_ = _java()
+    return [
+        _python(),
+        java_,
+        *([_archive()] if java_.ok else []),
+        *(_package(p) for p in PACKAGES),
+        _costs(),
+        _memory(),
+        _disk(),
+    ]
 
 
 def _python() -> Finding:
@@ -86,6 +95,14 @@ def _package(name: str) -> Finding:
         return Finding(name, importlib.metadata.version(name), True)
     except importlib.metadata.PackageNotFoundError:
         return Finding(name, "none", False, f"pip install {name}, or install windrow again")
+
+
+def _costs() -> Finding:
+    """Not having measured them is no mistake."""
+    known = found()
+    advice = "" if known is not REFERENCE else "windrow calibrate measures them here"
+    says = f"{known.says.partition(';')[0]}: C_n {known.unit.scan:.2f} ns, C_h {known.unit.chase:.2f} ns"
+    return Finding("costs of joins", says, True, advice)
 
 
 def _memory() -> Finding:

@@ -34,6 +34,7 @@ from windrow.logical.nodes import (
 from windrow.logical.scalar.types import type_name
 from windrow.spec.allocation import policies
 from windrow.spec.joining import Limits
+from windrow.spec.keeping import ALIKE
 from windrow.spec.names import BRANCH, POSITION, WINDOW_TIME
 from windrow.spec.options import Options
 from windrow.windows import Landmark, Partitioned, RowSliding, Session, SlideByTuple, Sliding
@@ -216,7 +217,7 @@ def _keys(node: WindowAggregate | PairAggregate) -> str:
 
 
 def join_text(node: Join) -> str:
-    """The condition of a join."""
+    """The condition of a join. How it keeps rows is no part of what its state belongs to."""
     left, right = node.left.progress, node.right.progress
     dtype = node.left.schema[left or ""]
     keys = "".join(f" {a.sql('spark')} = {b.sql('spark')} and" for a, b in node.on)
@@ -233,7 +234,7 @@ def join_text(node: Join) -> str:
 
 
 def _using(node: Join | MultiJoin) -> str:
-    using = "" if node.using is None else f"; using {node.using}"
+    using = "" if node.using in (None, *ALIKE) else f"; using {node.using}"
     using += "" if node.alpha is None else f", alpha {node.alpha:g}"
     return using + ("" if node.cost is None else f", a comparison takes {node.cost:g}")
 

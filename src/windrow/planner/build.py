@@ -22,6 +22,7 @@ from windrow.planner.choice import NOTHING, Given, chosen
 from windrow.planner.choose import Choice
 from windrow.planner.in_order import IOP, check_in_order, check_join_in_order, cost_of_order, merged
 from windrow.planner.joins import SIDES, join_arms, join_stage, named_keys, time_of
+from windrow.planner.keeping import kept_rows
 from windrow.planner.lookups import looking_up
 from windrow.planner.multi import multi_arms, multi_stage
 from windrow.planner.ordered_joins import in_order, join_below, with_choice
@@ -48,6 +49,7 @@ from windrow.planner.shared import Member, grouped, joined, panes_of, shared_ste
 from windrow.planner.ways import way_of
 from windrow.planner.windows import SHAPES, WATCHING, Physical, groups_promised, key_names
 from windrow.spec.in_order import MODES
+from windrow.spec.keeping import ALIKE
 from windrow.spec.names import WINDOW_END
 from windrow.spec.time import physical
 from windrow.windows.multiway import Moment
@@ -222,15 +224,16 @@ class Build:
             node = in_order(node, time_of(node, wanted.of))
         wants = [Wanted(by_rows=True) if node.by_rows else wanted_on(n, n.progress) for n in node.inputs]
         sides = [build.pipelines(each, want) for each, want in zip(node.inputs, wants, strict=True)]
-        plain = not (node.by_rows or iop or node.using or node.limits)
-        named = [named_keys(node, side) if plain else None for side in SIDES]
+        alike = not iop and not node.limits and node.using in (None, *ALIKE)
+        named = [named_keys(node, side) if alike and not node.by_rows else None for side in SIDES]
         sides = [
             side if name is not None else about_everyone(each, side)
             for each, side, name in zip(node.inputs, sides, named, strict=True)
         ]
         costs = [cost_of_order(n, side, self.given) for n, side in zip(node.inputs, sides, strict=True)]
         arms = join_arms(node, sides, costs if iop else None)
-        stage = join_stage(next(self.numbers), node, arms, wanted.of, named, wanted.joint, iop)
+        kept = kept_rows(node, arms, self.given) if alike or node.limits else None
+        stage = join_stage(next(self.numbers), node, arms, wanted.of, named, wanted.joint, iop, kept)
         return with_choice(stage, asked, time_of(node, wanted.of), self.given.samples)
 
     def _multi_join(self, node: logical.MultiJoin, wanted: Wanted) -> Stage:

@@ -20,11 +20,13 @@ from windrow.operators.joins.finished import Named
 from windrow.operators.joins.opib_join import refused
 from windrow.operators.joins.window_join import Kind, On
 from windrow.operators.state.late import late_schema
+from windrow.planner.keeping import Kept
 from windrow.planner.limited import limited_step
 from windrow.planner.ordered_joins import making
 from windrow.planner.partition import ByKeys, BySlice, Partition
 from windrow.planner.plan import MELD, Arm, Pipeline, Stage, Step
 from windrow.planner.rows import merging
+from windrow.spec.keeping import ALIKE, BY_COST
 from windrow.spec.names import PROGRESS
 from windrow.windows.pairing import SameWindow, Within
 
@@ -136,13 +138,15 @@ def join_stage(
     named: Sequence[Named | None] = (None, None),
     joint: bool = False,
     in_order: bool = False,
+    kept: Kept | None = None,
 ) -> Stage:
     """``on``: which time of a result its consumer wants to progress on; the later one if it does not say. ``joint``: it
-    wants promises about both times, too; a join that holds results back has none.
+    wants promises about both times, too; a join that holds results back has none. ``kept``: how it keeps rows, if that
+    is not in sorted runs throughout.
     """
     time = time_of(node, on)
     name = _physical(node, time, in_order)
-    ordered, kept = (making(node), IN_ORDER[name]) if name in IN_ORDER else PHYSICAL[name]
+    ordered, holds = (making(node), IN_ORDER[name]) if name in IN_ORDER else PHYSICAL[name]
     joint = joint and ordered is None
     types = [{name: node.pairs[name] for name, from_side, _ in node.columns if from_side == side} for side in SIDES]
     join = partial(
@@ -158,14 +162,15 @@ def join_stage(
         named=(named[0], named[1]),
         joint=joint,
     )
-    make = join if ordered is None else partial(_ordered, ordered, join)
+    plain: Callable[[], WindowJoin] = join if kept is None else kept.making(join)
+    make = plain if ordered is None else partial(_ordered, ordered, join)
     bound = pl.Int64() if node.by_rows else node.left.schema[node.left.progress or ""]
     late = tuple(late_schema(dict(node.pairs), bound).items())
     if node.limits is not None:
-        return Stage(number, node, arms, (limited_step(node, join, time),), "limited-join", late)
-    says = f"{join_text(node).split(': ')[0]}; {kept}; progress on the {time} time{', and on both' if joint else ''}"
+        return Stage(number, node, arms, (limited_step(node, plain, time),), "limited-join", late, kept)
+    says = f"{join_text(node).split(': ')[0]}; {holds}; progress on the {time} time{', and on both' if joint else ''}"
     algorithm = f"{'iop, ' if in_order else ''}{name}-join"
-    return Stage(number, node, arms, (Step("join", make, says),), algorithm, late)
+    return Stage(number, node, arms, (Step("join", make, says),), algorithm, late, kept)
 
 
 def time_of(node: Join, on: str | None) -> On:
@@ -181,7 +186,7 @@ def _physical(node: Join, time: On, in_order: bool) -> str:
         raise PlanError(reason)
     if in_order:
         return "opib" if reason is None else "opob"
-    return node.using or "oa"
+    return BY_COST if node.using is None or node.using in ALIKE else node.using
 
 
 def _ordered(kind: Physical, join: Callable[[], WindowJoin]) -> Operator:

@@ -37,7 +37,12 @@ def join_below(node: Node) -> Join | None:
 
 def in_order(node: Join, time: str) -> Join:
     """A join for an ORDER BY this time, if it can have that order itself; else its results are only sorted."""
-    if node.using is not None or node.by_rows or refused(Kind.of(node.how), time) is not None:
+    if (
+        node.using is not None
+        or node.limits is not None
+        or node.by_rows
+        or refused(Kind.of(node.how), time) is not None
+    ):
         return node
     return replace(node, using="sync-filter" if timeless(node) else "adaptive")
 
@@ -134,7 +139,7 @@ def _streams_text(node: Join, streams: Streams, cost: float | None, basis: str) 
     dtype = node.left.schema[node.left.progress or ""]
     timed = isinstance(dtype, pl.Datetime)
     per, unit = (1_000_000, "a second") if timed else (1, "a day" if dtype == pl.Date else "for each unit of progress")
-    rates = f"{streams.slow * per:,.4g} and {streams.fast * per:,.4g} rows {unit} {basis}"
+    rates = f"{streams.slow * per:,.6g} and {streams.fast * per:,.6g} rows {unit} {basis}"
     window = f"|w| = {streams.window / per:,.6g} {'seconds' if timed else 'days' if dtype == pl.Date else 'units'}"
     if cost is None:
         return f"{rates}, {window}; c is not known in units of {node.left.progress}"

@@ -188,7 +188,7 @@ class Plan:
 
     def choices(self) -> dict[str, str]:
         """The algorithm of each aggregation that has a choice: what ``Given.kept`` takes."""
-        return {text(s.node): s.algorithm for s in self.stages() if s.choice is not None}
+        return {text(s.node): s.algorithm for s in self.stages() if s.choice is not None and s.choice.lasting}
 
     def number_of(self, output: int) -> int:  # noqa: ARG002 (one query has one number)
         """The number of the query that an output belongs to."""

@@ -9,42 +9,60 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from windrow.operators.joins.costs import Keeping, Unit, inserted, moved, probed
+from windrow.operators.joins.costs import Probe, Unit, arranged, inserted, moved, probed
 from windrow.operators.kernels.probe import Hashes
 from windrow.spec.batches import Batch
+from windrow.spec.keeping import RUNS, Keeping
 
-RUNS: Keeping = "runs"
-WAYS: tuple[Keeping, ...] = ("runs", "hash", "loops")
-LATEST, SAMPLE, MANY = 64, 1024, 1e7  # rows that are remembered, taken from a batch, and pairs that count
+WAYS: tuple[Keeping, ...] = (RUNS, "hash", "loops")
+LATEST, MANY = 256, 4e5  # rows of a side that are remembered, and pairs of rows that count
+SMALL, EACH = 16, 8  # of batches with fewer rows each eighth is looked at, and stands for the others
 PATIENCE = 1.0  # a change pays when it would have saved so many times what it costs
+CLEARLY = 0.9  # of the present cost: what is not even that much cheaper is not worth a change
 
 
 @dataclass
 class Window:
-    """What is known of one side. ``latest``: hashes of its latest rows, by which the likeness of rows is measured: how
-    often two have the same key, ``same`` of ``pairs``. ``lost``: by way, how much cheaper it would have been of late,
-    in nanoseconds.
+    """What is known of one side. ``latest``: hashes of some of its latest rows. ``same`` of ``pairs``: how many rows of
+    the other side had their keys; ``found`` of ``tried``: how many were near in time, too. ``lost``: by way, how much
+    cheaper it would have been of late, in nanoseconds.
     """
 
     latest: Hashes = field(default_factory=lambda: np.empty(0, np.uint32))
     same: float = 0.0
     pairs: float = 0.0
+    found: float = 0.0
+    tried: float = 0.0
     lost: dict[Keeping, float] = field(default_factory=lambda: dict.fromkeys(WAYS, 0.0))
 
     @property
-    def likeness(self) -> float:
-        """The selectivity of a join with rows like these: 1 over the number of keys, if all are as frequent."""
+    def alike(self) -> float:
+        """The selectivity of the keys: 1 over their number, if all are as frequent, and are those of the other side."""
         return self.same / self.pairs if self.pairs else 0.0
 
     def take(self, hashes: Hashes) -> None:
-        """More rows have come."""
-        rows = np.concatenate([self.latest, hashes[:: max(1, len(hashes) // SAMPLE)]])
-        counts = np.unique(rows, return_counts=True)[1]
-        self.same += float((counts * (counts - 1)).sum())
-        self.pairs += len(rows) * (len(rows) - 1.0)
+        """More rows have come, in any order."""
+        self.latest = np.concatenate([self.latest, _sample(hashes)])[-LATEST:]
+
+    def probe(self, rows: int, held: int) -> Probe:
+        """What is to be expected of so many rows of the other side."""
+        return Probe(rows, held, self.alike, held * self.found / self.tried if self.tried else 0.0)
+
+    def met(self, hashes: Hashes, held: int, found: int) -> None:
+        """Rows of the other side have come, and found so many of those that are held."""
+        self.found, self.tried = self.found / 2 + found, self.tried / 2 + len(hashes) * held
+        if not len(self.latest):
+            return
+        given, own = _sample(hashes), np.sort(self.latest)
+        self.same += float((np.searchsorted(own, given, "right") - np.searchsorted(own, given, "left")).sum())
+        self.pairs += float(len(given) * len(own))
         if self.pairs > MANY:
             self.same, self.pairs = self.same / 2, self.pairs / 2
-        self.latest = rows[-LATEST:]
+
+
+def _sample(hashes: Hashes) -> Hashes:
+    """Some rows of a batch from all over it: it can be sorted."""
+    return hashes[:: -(-len(hashes) // LATEST)]
 
 
 class Choosing:
@@ -52,37 +70,72 @@ class Choosing:
     less than nothing (a CUSUM). The side changes when that is more than the change itself costs: streams that flip to
     and fro faster than a change pays off are left alone, and no decision costs more than about twice the best.
 
-    All of it follows from the rows, so that a replay decides alike.
+    All of it follows from the rows and is kept with them, so that a replay decides alike; results do not depend on it.
     """
 
     def __init__(self, unit: Unit, ways: Sequence[Keeping] = WAYS) -> None:
         self.unit = unit
         self.ways = tuple(ways)
         self.windows = (Window(), Window())
+        self.skipped = [0, 0]  # small batches of each side that have not been looked at
         self._changed = False
 
-    def saw(self, side: int, hashes: Hashes, keeping: Sequence[Keeping], held: Sequence[int]) -> Mapping[int, Keeping]:
-        """A batch of one side has come, while each side holds so many rows: what changes."""
+    def before(self, side: int, rows: int, keeping: Sequence[Keeping], held: Sequence[int]) -> Mapping[int, Keeping]:
+        """So many rows of one side are about to probe the other: what changes, because these alone pay for it.
+
+        A list that was the best for a few rows must not be scanned by many.
+        """
+        other = 1 - side
+        if rows * held[other] * max(self.unit.scan, self.unit.chase) < self.unit.call:
+            return {}  # a change costs more than that
+        probe, window = self.windows[other].probe(rows, held[other]), self.windows[other]
+        costs = {way: probed(way, self.unit, probe) for way in self.ways}
+        best = min(self.ways, key=lambda way: costs[way])
+        if costs[best] + moved(best, self.unit, held[other]) >= CLEARLY * costs[keeping[other]]:
+            return {}
+        window.lost = dict.fromkeys(WAYS, 0.0)
+        return {other: best}
+
+    def saw(
+        self, side: int, hashes: Hashes, pairs: int, kept: int, keeping: Sequence[Keeping], held: Sequence[int]
+    ) -> Mapping[int, Keeping]:
+        """Rows of one side have come and found so many pairs; so many of them are ``kept``, and each side holds so many
+        now: what changes.
+        """
         self._changed = True
         other, rows = 1 - side, len(hashes)
+        if rows < SMALL and self.skipped[side] < EACH - 1:
+            self.skipped[side] += 1
+            return {}
+        batches, self.skipped[side] = self.skipped[side] + 1, 0
         self.windows[side].take(hashes)
-        likeness = self.windows[other].likeness
+        self.windows[other].met(hashes, held[other], pairs)
+        probe = Probe(rows, held[other], self.windows[other].alike, pairs / rows)
         costs = {
-            other: {way: probed(way, self.unit, rows, held[other], likeness) for way in self.ways},
-            side: {way: inserted(way, self.unit, rows, held[side]) for way in self.ways},
+            other: {way: probed(way, self.unit, probe) for way in self.ways},
+            side: {way: inserted(way, self.unit, kept, held[side]) for way in self.ways},
         }
         for at, cost in costs.items():
+            if keeping[1 - at] != RUNS and RUNS in cost:  # else batches are sorted anyway
+                cost[RUNS] += arranged(self.unit, rows)
             lost = self.windows[at].lost
             for way in self.ways:
-                lost[way] = max(0.0, lost[way] + cost[keeping[at]] - cost[way])
+                lost[way] = max(0.0, lost[way] + batches * (CLEARLY * cost[keeping[at]] - cost[way]))
         return dict(self._better(keeping, held))
 
     def _better(self, keeping: Sequence[Keeping], held: Sequence[int]) -> Iterable[tuple[int, Keeping]]:
-        for at, window in enumerate(self.windows):
-            best = max(self.ways, key=lambda way: window.lost[way])
-            if best != keeping[at] and window.lost[best] > PATIENCE * moved(best, self.unit, held[at]):
-                window.lost = dict.fromkeys(WAYS, 0.0)
-                yield at, best
+        """The side with more to gain, if any; what the other has to gain can depend on it."""
+        gains = [self._gain(at, keeping, held) for at in (0, 1)]
+        at = gains.index(max(gains))
+        if gains[at] > 0:
+            lost = self.windows[at].lost
+            yield at, max(self.ways, key=lambda way: lost[way])
+            self.windows[at].lost = dict.fromkeys(WAYS, 0.0)
+
+    def _gain(self, at: int, keeping: Sequence[Keeping], held: Sequence[int]) -> float:
+        lost = self.windows[at].lost
+        best = max(self.ways, key=lambda way: lost[way])
+        return lost[best] - PATIENCE * moved(best, self.unit, held[at]) if best != keeping[at] else 0.0
 
     # -- state -------------------------------------------------------------------------------------------------
     def changed(self) -> bool:
@@ -92,22 +145,31 @@ class Choosing:
 
     def snapshot(self, keeping: Sequence[Keeping]) -> Batch:
         rows = [
-            (keeping[at], w.latest.tolist(), w.same, w.pairs, *(w.lost[way] for way in WAYS))
+            (
+                keeping[at],
+                self.skipped[at],
+                w.latest.tolist(),
+                w.same,
+                w.pairs,
+                w.found,
+                w.tried,
+                *(w.lost[way] for way in WAYS),
+            )
             for at, w in enumerate(self.windows)
         ]
-        schema: dict[str, Any] = {"keeping": pl.String, "latest": pl.List(pl.UInt32)}
-        schema |= dict.fromkeys(("same", "pairs", *WAYS), pl.Float64)
+        schema: dict[str, Any] = {"keeping": pl.String, "skipped": pl.Int64, "latest": pl.List(pl.UInt32)}
+        schema |= dict.fromkeys(("same", "pairs", "found", "tried", *WAYS), pl.Float64)
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def restore(self, state: Batch | None, keeping: Sequence[Keeping]) -> list[Keeping]:
-        """How rows were kept."""
+        """How rows were kept; ``keeping`` if nothing says so."""
         self._changed = False
         if state is None:
-            self.windows = (Window(), Window())
+            self.windows, self.skipped = (Window(), Window()), [0, 0]
             return list(keeping)
         left, right = (
-            Window(np.array(latest, np.uint32), same, pairs, dict(zip(WAYS, lost, strict=True)))
-            for _, latest, same, pairs, *lost in state.rows()
+            Window(np.array(latest, np.uint32), *seen[:4], dict(zip(WAYS, seen[4:], strict=True)))
+            for _, _, latest, *seen in state.rows()
         )
-        self.windows = (left, right)
+        self.windows, self.skipped = (left, right), [*state["skipped"]]
         return [*state["keeping"]]

@@ -10,70 +10,86 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import log2
-from typing import Literal
 
-Keeping = Literal["runs", "hash", "loops"]
+from windrow.spec.keeping import Keeping
 
 
 @dataclass(frozen=True)
 class Unit:
     """Nanoseconds. ``scan`` is C_n, a row that nested loops look at; ``chase`` C_h, one in a bucket. ``enter``: to find
-    a bucket; ``chain``: to put a row into one, and to take it out; ``keep``: to put a row behind others. ``sort``: a
+    a bucket; ``chain``: to put a row into one, and to take it out; ``pair``: what a pair costs more if pairs are not
+    found in the order of runs; ``keep``: to put a row behind others. ``sort``: a
     row of a batch, for each doubling of the batch; ``gallop``: a step of the search in a run, ``merge``: to write a row
     into a larger run. ``call``, ``run``: a batch, and each run that it is compared with.
     """
 
-    scan: float = 0.7
-    chase: float = 3.5
-    enter: float = 15.0
-    chain: float = 25.0
-    keep: float = 20.0
+    scan: float = 0.9
+    chase: float = 4.5
+    enter: float = 12.0
+    chain: float = 20.0
+    pair: float = 12.0
+    keep: float = 100.0
     sort: float = 5.0
-    gallop: float = 5.0
-    merge: float = 40.0
-    call: float = 30_000.0
-    run: float = 20_000.0
+    gallop: float = 4.0
+    merge: float = 90.0
+    call: float = 13_000.0
+    run: float = 5_000.0
 
 
-def probed(way: Keeping, unit: Unit, rows: int, held: int, likeness: float) -> float:
-    """A batch of the other side against so many rows that are held. ``likeness``: the share of them with its key."""
-    return _PROBED[way](unit, rows, held, likeness)
-
-
-def _by_loops(unit: Unit, rows: int, held: int, likeness: float) -> float:  # noqa: ARG001 (it looks at all of them)
-    return unit.call + rows * held * unit.scan
-
-
-def _by_hash(unit: Unit, rows: int, held: int, likeness: float) -> float:
-    return unit.call + rows * (unit.enter + (held * likeness + 0.5) * unit.chase)
-
-
-def _by_runs(unit: Unit, rows: int, held: int, likeness: float) -> float:
-    """A batch is sorted once for both sides: half of it counts here. In each run a row is searched from the place of
-    the row before it, and its candidates are next to each other.
+@dataclass(frozen=True)
+class Probe:
+    """A batch of the other side against the rows that are held: its ``rows``, how many are ``held``, and ``alike``, the
+    share of these with the key of a row. ``near``: how many of them are near in time, too, for a row on average.
     """
-    runs = _runs(rows, held)
-    search = rows * runs * unit.gallop * (1 + log2(1 + held / max(1, rows)))
-    return runs * unit.run + _sorting(unit, rows) / 2 + search + rows * held * likeness * unit.scan
+
+    rows: int
+    held: int
+    alike: float
+    near: float
+
+
+def probed(way: Keeping, unit: Unit, probe: Probe) -> float:
+    """What a batch costs that looks for partners in rows that are kept so."""
+    return _PROBED[way](unit, probe)
+
+
+def _by_loops(unit: Unit, probe: Probe) -> float:
+    return unit.call + probe.rows * (probe.held * unit.scan + probe.near * unit.pair)
+
+
+def _by_hash(unit: Unit, probe: Probe) -> float:
+    """A bucket has the rows of a key, whatever their time, and a few of others."""
+    touched = probe.held * probe.alike + 0.5
+    return unit.call + probe.rows * (unit.enter + touched * unit.chase + probe.near * unit.pair)
+
+
+def _by_runs(unit: Unit, probe: Probe) -> float:
+    """In each run a row is searched from the place of the row before it, and its partners are next to each other."""
+    runs = _runs(probe.rows, probe.held)
+    search = probe.rows * runs * unit.gallop * (1 + log2(1 + probe.held / max(1, probe.rows)))
+    return runs * unit.run + search + probe.rows * probe.near * unit.scan
 
 
 def inserted(way: Keeping, unit: Unit, rows: int, held: int) -> float:
-    """A batch is put among so many rows of its own side, and leaves again."""
+    """So many rows of a batch are put among those of their own side, and leave again."""
+    if not rows:
+        return 0.0
     behind = unit.call + rows * unit.keep * (1 + _doublings(rows, held) / 4)
     if way == "loops":
         return behind
     if way == "hash":
         return behind + rows * unit.chain
-    return unit.call + _sorting(unit, rows) / 2 + rows * unit.merge * (1 + _doublings(rows, held))
+    return unit.call + rows * unit.merge * (1 + _doublings(rows, held))
+
+
+def arranged(unit: Unit, rows: int) -> float:
+    """A batch is sorted, which it is if one of the sides, or both, are in runs."""
+    return rows * unit.sort * log2(2 + rows)
 
 
 def moved(way: Keeping, unit: Unit, held: int) -> float:
     """All rows of a side are kept in another way."""
-    return 10 * unit.call + _sorting(unit, held) + inserted(way, unit, held, 0)
-
-
-def _sorting(unit: Unit, rows: int) -> float:
-    return rows * unit.sort * log2(2 + rows)
+    return 10 * unit.call + arranged(unit, held) + inserted(way, unit, held, 0)
 
 
 def _doublings(rows: int, held: int) -> float:
@@ -86,7 +102,7 @@ def _runs(rows: int, held: int) -> float:
     return 1 + _doublings(rows, held) / 2 if held else 0
 
 
-_PROBED: dict[Keeping, Callable[[Unit, int, int, float], float]] = {
+_PROBED: dict[Keeping, Callable[[Unit, Probe], float]] = {
     "loops": _by_loops,
     "hash": _by_hash,
     "runs": _by_runs,

@@ -9,12 +9,10 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from windrow.operators.joins.choosing import RUNS, Choosing
+from windrow.operators.joins.choosing import Choosing
 from windrow.operators.joins.condition import Condition
-from windrow.operators.joins.costs import Keeping
 from windrow.operators.joins.finished import Finished, Named
 from windrow.operators.joins.promises import joint
-from windrow.operators.kernels.probe import Hashes
 from windrow.operators.operator import Item, Wait, joined_and_freed
 from windrow.operators.state.indexed_side import IndexedSide, with_hashes
 from windrow.operators.state.join_side import HASH, JoinSide, hashed
@@ -22,6 +20,7 @@ from windrow.operators.state.late import on_time_of_side
 from windrow.progress import END, START, Punctuation, ended
 from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.functions import Function
+from windrow.spec.keeping import RUNS, Keeping
 from windrow.spec.names import PROGRESS
 from windrow.windows import pairing
 from windrow.windows.pairing import Pairing
@@ -117,12 +116,13 @@ class WindowJoin:
         self.condition = None if where is None and test is None else Condition(where, test)
         self.late = late
         self.sides = (
-            Kept(_side_of(keys, keeping[0]), dict(types[0]), finished=Finished(named[0])),
-            Kept(_side_of(keys, keeping[1]), dict(types[1]), finished=Finished(named[1])),
+            Kept(side_of(keys, keeping[0]), dict(types[0]), finished=Finished(named[0])),
+            Kept(side_of(keys, keeping[1]), dict(types[1]), finished=Finished(named[1])),
         )
         self.keeping: list[Keeping] = list(keeping)
         self.choosing = choosing
         self.given = START
+        self._forget = False  # how rows were kept by another join, which could change that
         self._saved = self._progress()
 
     # -- rows --------------------------------------------------------------------------------------------------
@@ -132,27 +132,33 @@ class WindowJoin:
         rows, late = self.on_time(side, batch, own.finished.promised(batch, own.promised))
         if not rows.height:
             return late
+        if self.choosing is not None:
+            self._change(self.choosing.before(side, rows.height, self.keeping, self._held()))
         rows = hashed(rows, self.keys) if RUNS in self.keeping else with_hashes(rows, self.keys)
         times = rows[PROGRESS].to_numpy()
         least, greatest = self.window.partners(side, times)
-        found, matched = _Found(), np.zeros(rows.height, np.bool_)
+        found, matched, pairs = _Found(), np.zeros(rows.height, np.bool_), 0
         other = self.sides[1 - side]
         for number, mine, places in other.rows.partners(rows, least, greatest):
+            pairs += len(mine)
             self._pair(found, side, rows, mine, number, places, matched)
         found.joined += int(matched.sum())
+        before = self.sides[side].rows.count
         self._keep(found, side, rows, matched, greatest >= np.asarray(other.finished.promised(rows, other.promised)))
         if self.choosing is not None:
-            self._choose(side, rows[HASH].to_numpy())
+            kept = self.sides[side].rows.count - before
+            self._change(self.choosing.saw(side, rows[HASH].to_numpy(), pairs, kept, self.keeping, self._held()))
         return [*found.items, *joined_and_freed(found.joined, found.freed), *late]
 
-    def _choose(self, side: pairing.Side, hashes: Hashes) -> None:
-        """Keep the rows of a side in another way if that has been cheaper for long enough."""
-        assert self.choosing is not None
-        for at, new in self.choosing.saw(side, hashes, self.keeping, [kept.rows.count for kept in self.sides]).items():
-            self._keep_as(at, new)
+    def _held(self) -> list[int]:
+        return [kept.rows.count for kept in self.sides]
+
+    def _change(self, ways: Mapping[int, Keeping]) -> None:
+        for side, way in ways.items():
+            self._keep_as(side, way)
 
     def _keep_as(self, side: int, keeping: Keeping) -> None:
-        new = _side_of(self.keys, keeping)
+        new = side_of(self.keys, keeping)
         new.take_over(self.sides[side].rows)
         self.sides[side].rows, self.keeping[side] = new, keeping
 
@@ -367,6 +373,8 @@ class WindowJoin:
             found["promises"], self._saved = self._frame(), now
         if self.choosing is not None and self.choosing.changed():
             found |= self._chosen()
+        if self._forget:
+            found[KEEPING], self._forget = None, False
         return found
 
     def restore(self, state: State) -> None:
@@ -376,6 +384,7 @@ class WindowJoin:
             kept.promised, kept.reached = rows.get(name, (START, None))
             kept.finished.restore(state.get(f"finished/{name}"))
         self.given = rows.get("pairs", (START, None))[0]
+        self._forget = self.choosing is None and KEEPING in state
         if self.choosing is not None:
             for side, keeping in enumerate(self.choosing.restore(state.get(KEEPING), self.keeping)):
                 self._keep_as(side, keeping)
@@ -389,9 +398,11 @@ class WindowJoin:
         return sum(kept.rows.state_bytes() for kept in self.sides)
 
 
-def _side_of(keys: Sequence[str], keeping: Keeping) -> JoinSide:
+def side_of(keys: Sequence[str], keeping: Keeping) -> JoinSide:
     """An empty side that keeps its rows so."""
-    return JoinSide(keys) if keeping == "runs" else IndexedSide(keys, keeping)
+    if keeping == RUNS:
+        return JoinSide(keys)
+    return IndexedSide(keys, "hash" if keeping.endswith("hash") else "loops", lazy=keeping.startswith("lazy"))
 
 
 def _side(port: int) -> pairing.Side:

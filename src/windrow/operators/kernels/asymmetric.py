@@ -71,7 +71,9 @@ def scanned(
 def chased(
     hashes: Hashes,
     times: Ints,
+    limit: int,
     heads: Links,
+    tails: Links,
     following: Links,
     wanted: Hashes,
     least: Ints,
@@ -80,13 +82,23 @@ def chased(
     rows: Places,
     places: Places,
 ) -> Any:
-    """The same with a hash table: each row against the places in its bucket."""
+    """The same with a hash table: each row against the places in its bucket. What is below ``limit`` leaves the front
+    of a bucket when a row comes there.
+    """
     found, row, place, touched = 0, at[ROW], at[PLACE], at[TOUCHED]
     mask = len(heads) - 1
     while row < len(wanted):
         hash_, low, high = wanted[row], least[row], greatest[row]
         if place == BEGIN:
-            place = heads[hash_ & mask]
+            bucket = hash_ & mask
+            place = heads[bucket]
+            if place != NONE and times[place] < limit:
+                while place != NONE and times[place] < limit:
+                    touched += 1
+                    place = following[place]
+                heads[bucket] = place
+                if place == NONE:
+                    tails[bucket] = NONE
         while place != NONE and found < len(rows):
             touched += 1
             if hashes[place] == hash_ and low <= times[place] <= high:

@@ -36,6 +36,16 @@ def sorted_by(hashes: Hashes, times: Ints, merging: bool = False) -> NDArray[np.
     return np.argsort(both, kind="stable" if merging else None)  # a stable sort of sorted runs is a merge
 
 
+def is_sorted(hashes: Hashes, times: Ints) -> bool:
+    """Whether rows are in that order.
+
+    >>> is_sorted(np.array([3, 7, 7], np.uint32), np.array([9, 4, 5]))
+    True
+    """
+    same, later = hashes[1:] == hashes[:-1], times[1:] >= times[:-1]
+    return bool(((hashes[1:] > hashes[:-1]) | (same & later)).all())
+
+
 def probed(
     run_hashes: Hashes, run_times: Ints, hashes: Hashes, least: Ints, greatest: Ints
 ) -> Iterator[tuple[Places, Places]]:

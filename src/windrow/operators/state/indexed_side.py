@@ -17,15 +17,17 @@ from windrow.spec.names import PROGRESS
 from windrow.windows.tuples import Bools, Ints
 
 Index = Literal["loops", "hash"]
-LEAST = 1024  # places for rows, buckets, and pairs that are found in one call
+LEAST = 1024  # places for rows, and buckets
+FIRST = 1 << 16  # pairs that are found in the first call of a kernel: what a call costs shows if there are few
 
 
 class IndexedSide(JoinSide):
     """A run is rows as they came, so that merging runs is putting one behind the other and no row changes its place.
 
     ``index``: how rows are found. "loops" compares each row with all that are held; "hash" with those in its bucket.
-    Rows that have left are skipped at the front, and taken out when they are half of all: until then their places are
-    needed. What is stored is what ``JoinSide`` stores, but for the order inside a run.
+    Rows that have left go from the front of the list or of their bucket, when they are freed; ``lazy``: when a probe
+    comes there. They are taken out when they are half of all: until then their places are needed. What is stored is
+    what ``JoinSide`` stores, but for the order inside a run.
 
     >>> side = IndexedSide(["k"], "hash")
     >>> rows = with_hashes(pl.DataFrame({"k": [1, 2], "@t": [5, 9]}), ["k"])
@@ -35,9 +37,10 @@ class IndexedSide(JoinSide):
     [(0, [0], [1])]
     """
 
-    def __init__(self, keys: Sequence[str], index: Index) -> None:
+    def __init__(self, keys: Sequence[str], index: Index, lazy: bool = False) -> None:
         super().__init__(keys)
         self.index = index
+        self.lazy = lazy
         self.touched = 0  # rows that probes have looked at
         self._clear()
 
@@ -89,7 +92,7 @@ class IndexedSide(JoinSide):
             return
         given, at = rows[HASH].to_numpy(), kernels.beginning()
         numbers, bases = list(self.runs), self._bases()
-        room = LEAST
+        room = FIRST
         while at[kernels.ROW] < len(given):
             mine, places = np.empty(room, np.uint32), np.empty(room, np.uint32)
             found = self._probe(given, least, greatest, at, mine, places)
@@ -100,8 +103,12 @@ class IndexedSide(JoinSide):
     def _probe(self, given: Hashes, least: Ints, greatest: Ints, at: Ints, mine: Places, places: Places) -> int:
         wanted: Any = (given, least, greatest, at, mine, places)
         if self.index == "loops":
+            if self.lazy:
+                self._invalidate()
             return int(kernels.scanned(self._hashes, self._times, self._first, self._last, *wanted))
-        return int(kernels.chased(self._hashes, self._times, self._heads, self._following, *wanted))
+        limit = self.limit if self.lazy else START
+        table = self._heads, self._tails, self._following
+        return int(kernels.chased(self._hashes, self._times, limit, *table, *wanted))
 
     def _bases(self) -> Ints:
         """The first place of each run, and the one behind the last."""
@@ -125,17 +132,22 @@ class IndexedSide(JoinSide):
     # -- leaving -----------------------------------------------------------------------------------------------
     def free(self, limit: int) -> Batch | None:
         gone = super().free(limit)
+        if not self.lazy:
+            self._invalidate()
+        return gone
+
+    def _invalidate(self) -> None:
+        """What has left goes from the front of the list, or of its bucket."""
         window = self._times, self.limit, self._first, self._last
         if self.index == "loops":
             self._first = int(kernels.past(*window))
         else:
             table = self._heads, self._tails, self._following
             self._first = int(kernels.unchained(self._hashes, *window, *table))
-        return gone
 
     def shrink(self) -> None:
         """Take out what has left when that is half of all, and number the rows anew."""
-        if 2 * self.count <= self._last:
+        if self._last and 2 * self.count <= self._last:
             self._compact()
 
     def _compact(self) -> None:
@@ -166,8 +178,11 @@ class IndexedSide(JoinSide):
         self._reindex()
         self.free(limit)
 
+    def _arrange(self) -> None:
+        """Rows stay in whatever order they were stored."""
+
     def state_bytes(self) -> int:
-        own = (self._hashes, self._times, self._heads, self._tails, self._following)
+        own = (self._hashes, self._times, self._heads, self._tails, self._following) if self.runs else ()
         return super().state_bytes() + sum(each.nbytes for each in own)
 
     def _order(self, rows: Batch) -> Ints:

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from windrow.operators.kernels.key_hash import hashes
-from windrow.operators.kernels.probe import Hashes, Places, probed, sorted_by
+from windrow.operators.kernels.probe import Hashes, Places, is_sorted, probed, sorted_by
 from windrow.progress import START
 from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.names import PROGRESS
@@ -169,7 +169,7 @@ class JoinSide:
     def of_key(self, row: Batch, below: int) -> Iterator[tuple[int, Places]]:
         """The rows below a time that have the keys of one given row: the run, and their places."""
         at = hashed(row.with_columns(pl.lit(0, pl.Int64).alias(PROGRESS)), self.keys)
-        bounds = np.array([START]), np.array([below - 1])
+        bounds = np.array([self.limit]), np.array([below - 1])
         for number, _, places in self.partners(at, *bounds):
             yield number, places
 
@@ -250,12 +250,21 @@ class JoinSide:
             ]
             self.runs[int(name)] = Run(frame, *flags)
         self._next = max(self.runs, default=-1) + 1
+        self._dirty.clear()
+        self._marked.clear()
+        self._arrange()
         self.limit = limit
         self.count = self.height
         self.shrink()
         self._stored = set(state)
-        self._dirty.clear()
-        self._marked.clear()
+
+    def _arrange(self) -> None:
+        """Sort runs that were stored by a side that keeps rows as they came."""
+        for number, run in self.runs.items():
+            if not is_sorted(run.hashes, run.times):
+                order = sorted_by(run.hashes, run.times)
+                self.runs[number] = Run(run.frame[order], run.matched[order], run.gone[order])
+                self._dirty.add(number)
 
     def take_over(self, other: JoinSide) -> None:
         """Hold what another side holds, which may keep its rows in another way."""
