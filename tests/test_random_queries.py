@@ -88,10 +88,13 @@ def windowed(draw, stream, depth=0):
 @st.composite
 def beside(draw, streams):
     """Several streams as one: their rows, those of one that follow those of the others, or pairs in order."""
-    how = draw(st.sampled_from(["union", "union", "as of", "recent", "chronicle", "pairs"]))
+    how = draw(st.sampled_from(["union", "union", "as of", "recent", "chronicle", "pairs", "multi"]))
     if how == "union":
         return streams[0].union(*streams[1:])
     first, *others = streams
+    if how == "multi":
+        within = {each.node.name: draw(SIZES) for each in streams}
+        return wr.multi_join(*streams, on="k", within=within, using=draw(st.sampled_from([None, "multi", "pipeline"])))
     other = others[0].union(*others[1:]) if len(others) > 1 else others[0]
     if how == "as of":
         strategy = draw(st.sampled_from(["backward", "forward", "nearest"]))

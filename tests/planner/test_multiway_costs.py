@@ -1,7 +1,7 @@
 """The costs of multi-way joins against counted work, and the choice that follows from them."""
 
 import random
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import combinations, product
 from unittest.mock import patch
 
@@ -12,6 +12,7 @@ import windrow as wr
 from windrow.errors import PlanError
 from windrow.hosts.local import LocalRun
 from windrow.logical.explain import text
+from windrow.operators.state.indexed_side import IndexedSide
 from windrow.operators.state.join_side import JoinSide
 from windrow.planner import Given, plan
 from windrow.planner.choose.costs.multiway import PAIR, PROBE, ROW, Streams, costs, orders, pipeline_cost, uniform
@@ -48,9 +49,16 @@ def joined(inputs, **options):
 
 @contextmanager
 def counting():
-    """Counts the rows that joins keep, those that probe, and those that are found."""
+    """Counts the rows that joins keep, those that probe, and those that are found, however they keep them."""
     found = {"kept": 0, "probing": 0, "pairs": 0}
-    push, partners = JoinSide.push, JoinSide.partners
+    with ExitStack() as patched:
+        for kind in (JoinSide, IndexedSide):
+            patched.enter_context(patch.multiple(kind, **_counted(kind, found)))
+        yield found
+
+
+def _counted(kind, found):
+    push, partners = kind.push, kind.partners
 
     def counted_push(self, rows, matched):
         found["kept"] += rows.height
@@ -62,8 +70,7 @@ def counting():
             found["pairs"] += len(mine)
             yield number, mine, places
 
-    with patch.multiple(JoinSide, push=counted_push, partners=counted_partners):
-        yield found
+    return {"push": counted_push, "partners": counted_partners}
 
 
 def work(inputs, order):
