@@ -15,7 +15,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,10 +29,11 @@ from windrow.hosts.local import LocalRun
 from windrow.hosts.spent import Spent
 from windrow.operators import WindowJoin
 from windrow.operators.joins.choosing import WAYS
-from windrow.operators.joins.costs import Keeping, Unit, inserted, probed
+from windrow.operators.joins.costs import Probe, Unit, arranged, inserted, probed
 from windrow.planner.choose.costs.aggregation import TIME
 from windrow.planner.choose.statistics import BATCH
 from windrow.progress import Punctuation
+from windrow.spec.keeping import Keeping
 from windrow.spec.names import PROGRESS
 from windrow.windows.pairing import Within
 
@@ -107,7 +108,7 @@ def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
     aggregations, both = grid(quick), joins(quick)
     for number, case in enumerate([*aggregations, *both]):
         say(str(case), number / (len(aggregations) + len(both)))
-        found.append(measured(case, ROUNDS) if isinstance(case, Case) else joined(case, ROUNDS))
+        found.append(measured(case, ROUNDS) if isinstance(case, Case) else joined(case, ROUNDS))  # type: ignore[arg-type]
     return outcome(found)
 
 
@@ -178,7 +179,7 @@ def steps(case: Joined) -> list[tuple[pl.DataFrame, pl.DataFrame]]:
         order = np.argsort(arrives, kind="stable")
         rows = pl.DataFrame({"@k": rng.integers(0, case.keys, len(at)), PROGRESS: at[order]})
         edges = np.searchsorted(arrives[order], np.arange(count + 1) * length)
-        sides.append([rows[int(a) : int(b)] for a, b in zip(edges, edges[1:], strict=False)])
+        sides.append([rows[int(a) : int(b)] for a, b in pairwise(edges)])
     return list(zip(*sides, strict=True))
 
 
@@ -203,8 +204,9 @@ def chosen(case: Joined, unit: Unit | None = None) -> Way:
     found: list[Keeping] = []
     for side, (rate, seconds) in enumerate(zip(case.rates, case.seconds, strict=True)):
         held = int(rate * (seconds + case.disorder))
-        of = batch[1 - side], held, 1 / case.keys
-        costs = {way: probed(way, unit, *of) + inserted(way, unit, batch[side], held) for way in WAYS}
+        probe = Probe(batch[1 - side], held, 1 / case.keys, held / case.keys)
+        costs = {way: probed(way, unit, probe) + inserted(way, unit, batch[side], held) for way in WAYS}
+        costs["runs"] += arranged(unit, batch[1 - side])
         found.append(min(WAYS, key=costs.__getitem__))
     return found[0], found[1]
 

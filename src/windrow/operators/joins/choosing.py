@@ -168,7 +168,7 @@ class Choosing:
             self.windows, self.skipped = (Window(), Window()), [0, 0]
             return list(keeping)
         left, right = (
-            Window(np.array(latest, np.uint32), *seen[:4], dict(zip(WAYS, seen[4:], strict=True)))
+            Window(np.array(latest, np.uint32), *seen[:4], lost=dict(zip(WAYS, seen[4:], strict=True)))
             for _, _, latest, *seen in state.rows()
         )
         self.windows, self.skipped = (left, right), [*state["skipped"]]
