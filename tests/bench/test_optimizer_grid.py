@@ -72,8 +72,9 @@ def test_a_join_finds_the_same_pairs_in_every_way_and_no_row_is_late(monkeypatch
         assert grid.joining(JOIN, way, batches) > 0
         found.add(sum(pairs))
     assert len(found) == 1
-    rate = JOIN.rates[0] * JOIN.rates[1] * 3 / JOIN.keys  # Kang, Eq. 9
-    assert found.pop() == pytest.approx(rate * 1.5, rel=0.5)  # windows fill up first
+    near = 1.5**2 - 0.5**2 / 2  # of the pairs of times in 1.5 seconds, those with a left row of the second before
+    there = (5 / 6) ** 2  # of the last half second, half of the rows have not come yet
+    assert found.pop() == pytest.approx(JOIN.rates[0] * JOIN.rates[1] / JOIN.keys * near * there, rel=0.1)
 
 
 def test_the_model_of_a_join_chooses_by_keys_and_rates():

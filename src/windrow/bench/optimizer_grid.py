@@ -105,10 +105,10 @@ def joins(quick: bool) -> list[Joined]:
 def run(quick: bool, say: Callable[[str, float], None]) -> Outcome:
     """All cases, each by every algorithm."""
     found: list[Measured] = []
-    aggregations, both = grid(quick), joins(quick)
-    for number, case in enumerate([*aggregations, *both]):
-        say(str(case), number / (len(aggregations) + len(both)))
-        found.append(measured(case, ROUNDS) if isinstance(case, Case) else joined(case, ROUNDS))  # type: ignore[arg-type]
+    cases: list[Case | Joined] = [*grid(quick), *joins(quick)]
+    for number, case in enumerate(cases):
+        say(str(case), number / len(cases))
+        found.append(measured(case, ROUNDS) if isinstance(case, Case) else joined(case, ROUNDS))
     return outcome(found)
 
 
@@ -204,7 +204,7 @@ def chosen(case: Joined, unit: Unit | None = None) -> Way:
     found: list[Keeping] = []
     for side, (rate, seconds) in enumerate(zip(case.rates, case.seconds, strict=True)):
         held = int(rate * (seconds + case.disorder))
-        probe = Probe(batch[1 - side], held, 1 / case.keys, held / case.keys)
+        probe = Probe(batch[1 - side], held, 1 / case.keys, rate * seconds / case.keys)
         costs = {way: probed(way, unit, probe) + inserted(way, unit, batch[side], held) for way in WAYS}
         costs["runs"] += arranged(unit, batch[1 - side])
         found.append(min(WAYS, key=costs.__getitem__))

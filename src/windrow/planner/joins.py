@@ -162,11 +162,12 @@ def join_stage(
         named=(named[0], named[1]),
         joint=joint,
     )
-    make = partial(_ordered, ordered, join) if ordered is not None else join if kept is None else kept.making(join)
+    plain: Callable[[], WindowJoin] = join if kept is None else kept.making(join)
+    make = plain if ordered is None else partial(_ordered, ordered, join)
     bound = pl.Int64() if node.by_rows else node.left.schema[node.left.progress or ""]
     late = tuple(late_schema(dict(node.pairs), bound).items())
     if node.limits is not None:
-        return Stage(number, node, arms, (limited_step(node, join, time),), "limited-join", late)
+        return Stage(number, node, arms, (limited_step(node, plain, time),), "limited-join", late, kept)
     says = f"{join_text(node).split(': ')[0]}; {holds}; progress on the {time} time{', and on both' if joint else ''}"
     algorithm = f"{'iop, ' if in_order else ''}{name}-join"
     return Stage(number, node, arms, (Step("join", make, says),), algorithm, late, kept)

@@ -16,7 +16,9 @@ from windrow.planner.choice import LEAST, Given, sample_of
 from windrow.planner.choose import Choice
 from windrow.planner.choose.calibrated import REFERENCE, Calibration, found
 from windrow.planner.choose.costs.asymmetric import Side, Weights, determinant
+from windrow.planner.limited import unit_of
 from windrow.planner.plan import Arm
+from windrow.spec.allocation import allocate
 from windrow.spec.keeping import BY_COST, KEPT, RUNS, Keeping
 from windrow.spec.names import PROGRESS
 from windrow.windows.pairing import Pairing, Within
@@ -146,7 +148,13 @@ def _assumed(node: Join) -> Streams:
 
 
 def _of(node: Join, rates: Sequence[float], alike: float, keys: Sequence[float], basis: str) -> Streams:
-    left, right = (Side(rates[at], _length(node.window, at), max(keys[at], 1.0)) for at in (0, 1))
+    lengths = _length(node.window, 0), _length(node.window, 1)
+    if (limits := node.limits) is not None:  # the determinant is about the rates that are left (Kang, 4.2)
+        rate = None if limits.max_rate is None else limits.max_rate / unit_of(node)
+        left_over = allocate((rates[0], rates[1]), lengths, rate, limits.max_state, limits.policy)
+        rates = [max(each, 1e-12) for each in left_over.rates]
+        lengths = left_over.windows
+    left, right = (Side(rates[at], lengths[at], max(keys[at], 1.0)) for at in (0, 1))
     return Streams((left, right), alike, basis)
 
 

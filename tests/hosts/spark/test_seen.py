@@ -1,13 +1,14 @@
 """What the first micro-batch shows of Spark DataFrames: kept for estimates, and no algorithm depends on it."""
 
 import json
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
 import windrow as wr
 from windrow.hosts.spark.kept import Kept
-from windrow.hosts.spark.seen import keys_of, seen_in
+from windrow.hosts.spark.seen import FirstBatch, keys_of, seen_in
 from windrow.planner import Given, plan
 from windrow.planner.choose.estimates import estimated
 from windrow.planner.choose.statistics import Seen
@@ -32,7 +33,6 @@ def tumbling(s):
 def test_too_few_rows_or_no_progress_show_nothing():
     good = {"rows": 5000, "length": 10.0, "groups": 70}
     assert seen_in(good) == Seen(500.0, 70.0, 5000)
-    assert seen_in(None) is None
     assert seen_in({**good, "rows": 999}) is None
     assert seen_in({**good, "length": 0.0}) is None
     assert seen_in({"rows": 0, "length": None, "groups": None}) is None
@@ -90,6 +90,62 @@ def test_what_cannot_be_read_has_not_been_seen(tmp_path):
     for torn in (json.dumps(whole)[:-9], "[]", '{"query": "this query", "of": {"s": 5}}', ""):
         file.write_text(torn)
         assert kept.seen() == {}
+
+
+class Streams(list):
+    """The listeners of a session."""
+
+    addListener, removeListener = list.append, list.remove  # noqa: N815
+
+
+def told(first, run, **metrics):
+    """A micro-batch ends."""
+    observed = {f"windrow-{first.token}-{name}": given for name, given in metrics.items()}
+    first.onQueryProgress(SimpleNamespace(progress=SimpleNamespace(observedMetrics=observed, runId=run)))
+
+
+def watching(tmp_path, *names):
+    """A listener that is registered, and what it has remembered so far."""
+    found = []
+    kept = SimpleNamespace(spark=SimpleNamespace(streams=Streams()), remember=found.append, checkpoint=str(tmp_path))
+    first = FirstBatch(kept, names=list(names))
+    kept.spark.streams.addListener(first)
+    return first, found
+
+
+def test_each_source_is_remembered_once_and_then_nobody_listens(tmp_path):
+    few, many = {"rows": 5, "length": 1.0, "groups": 1}, {"rows": 1000, "length": 10.0, "groups": 3}
+    first, found = watching(tmp_path, "a", "b")
+    told(first, 1, a=few, b=many)
+    told(first, 1, a=few, b=few)
+    first.onQueryProgress(SimpleNamespace(progress=SimpleNamespace(observedMetrics={"windrow": many}, runId=2)))
+    assert found == [{"b": Seen(100.0, 3.0, 1000)}]
+    assert first.kept.spark.streams == [first]
+    first.onQueryTerminated(SimpleNamespace(runId=2))  # another query
+    assert first.kept.spark.streams == [first]
+    told(first, 1, a=many, b=few)
+    assert found[1:] == [{"a": Seen(100.0, 3.0, 1000)}]
+    assert first.kept.spark.streams == []
+    first.onQueryTerminated(SimpleNamespace(runId=1))
+
+
+def test_a_query_that_ends_before_is_not_watched_any_more(tmp_path):
+    first, found = watching(tmp_path, "a")
+    told(first, 7, a={"rows": 5, "length": 1.0, "groups": 1})
+    first.onQueryTerminated(SimpleNamespace(runId=7))
+    assert (found, first.kept.spark.streams) == ([], [])
+
+
+def test_a_checkpoint_that_cannot_be_written_does_not_stop_a_query(tmp_path, caplog):
+    first, _ = watching(tmp_path, "a")
+
+    def full(_seen):
+        raise OSError("no space left")
+
+    first.kept.remember = full
+    told(first, 1, a={"rows": 1000, "length": 10.0, "groups": 3})
+    assert "cannot keep what the first micro-batch has shown" in caplog.text
+    assert first.kept.spark.streams == []
 
 
 # -- on Spark ----------------------------------------------------------------------------------------------------------

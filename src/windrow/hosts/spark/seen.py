@@ -37,7 +37,8 @@ class FirstBatch(StreamingQueryListener):  # type: ignore[misc]
 
     kept: Kept
     token: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
-    names: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)  # of the sources of which nothing is known yet
+    run: Any = None
 
     def observed(self, plan: Plan, sources: Mapping[str, DataFrame | Files]) -> dict[str, DataFrame | Files]:
         """The same sources, measured as they are read."""
@@ -64,20 +65,33 @@ class FirstBatch(StreamingQueryListener):  # type: ignore[misc]
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         """A micro-batch has been committed."""
         metrics = event.progress.observedMetrics or {}
-        found = {name: seen for name in self.names if (seen := seen_in(metrics.get(self._metric(name)))) is not None}
-        if not found:
-            return
+        mine = {name: metrics[self._metric(name)] for name in self.names if self._metric(name) in metrics}
+        if not mine:
+            return  # of another query
+        self.run = event.progress.runId
+        found = {name: seen for name, given in mine.items() if (seen := seen_in(given)) is not None}
+        if found:
+            self._keep(found)
+
+    def _keep(self, found: Mapping[str, Seen]) -> None:
         try:
             self.kept.remember(found)
         except Exception:  # a query does not stop because of an estimate
             _log.warning("cannot keep what the first micro-batch has shown in %s", self.kept.checkpoint, exc_info=True)
         self.names = [name for name in self.names if name not in found]
+        if not self.names:
+            self._leave()
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802
         pass
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        pass
+        if event.runId == self.run and self.names:
+            self._leave()
+
+    def _leave(self) -> None:
+        assert self.kept.spark is not None
+        self.kept.spark.streams.removeListener(self)
 
 
 def metrics_of(plan: Plan, scan: Scan, source: DataFrame) -> list[Column]:
@@ -114,8 +128,6 @@ def keys_of(plan: Plan, scan: Scan) -> list[str]:
 
 def seen_in(metrics: Any) -> Seen | None:
     """What the metrics of a micro-batch say of a source; None if they have too few rows, or no progress."""
-    if metrics is None:
-        return None
     rows, length, groups = metrics["rows"] or 0, metrics["length"] or 0.0, metrics["groups"] or 1
     if rows < LEAST or length <= 0:
         return None

@@ -60,6 +60,9 @@ class PaneMerge:
         ``groups``: those of the panes, if these have a column ``@group`` already.
         """
         numbers = self.aggregates.numbers
+        if numbers and groups is None and self.grid.length == self.grid.step == 1:
+            yield self._alone(panes, first, last)
+            return
         if groups is None:
             panes = numbered(panes if numbers else self.combine(panes), self.keys)
             groups = groups_of(panes, self.keys)
@@ -74,6 +77,11 @@ class PaneMerge:
             for at in range(0, groups.height, block):
                 part = run if groups.height <= block else run.filter(pl.col("@group").is_between(at, at + block - 1))
                 yield self._slide(part, groups[at : at + block], low, start, count)
+
+    def _alone(self, panes: Batch, first: int, last: int) -> Batch:
+        """Windows that are panes: nothing slides."""
+        whole = self.combine(between(panes, first, last)).rename({PANE: WID})
+        return whole.select(WID, *self.aggregates.columns, *self.keys).sort(WID)
 
     # -- states that are not numbers -----------------------------------------------------------------------------
     def _ranges(self, panes: Batch, groups: Batch, first: int, last: int) -> Iterator[Batch]:

@@ -9,7 +9,7 @@ from windrow.planner.choose.costs.aggregation import MEMORY, TIME
 from windrow.planner.choose.statistics import Workload
 
 CLOSE = 1.1  # times that differ by less are the same: the one with less memory wins
-SAFE = "paned"  # of which no cost grows with RANGE / SLIDE, or is for a row that comes again
+SAFE = "paned"  # its cost hardly grows with RANGE / SLIDE, or with the rows of a group
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def choose(
 
     >>> skewed = Workload(1000, 100, 60, 1, 60.0, 24, 40, 30, "assumed")
     >>> choose(skewed, {}).name, choose(skewed, {"paned": "no"}).name, choose(skewed, {}, memory=200_000).name
-    ('paned', 'adaptpaned', 'adaptpaned')
+    ('paned', 'wid', 'adaptpaned')
     """
     options = tuple(
         sorted(

@@ -13,14 +13,26 @@ from typing import Any
 
 import polars as pl
 
-from windrow.logical.nodes import AsOf, Distinct, Join, Ordered, Side, Statistics, Together, Top, WindowAggregate
+from windrow.logical.nodes import (
+    AsOf,
+    Distinct,
+    Join,
+    MultiJoin,
+    Ordered,
+    Side,
+    Statistics,
+    Together,
+    Top,
+    WindowAggregate,
+)
 from windrow.logical.nodes import Sequence as Sequenced
 from windrow.operators.windows.panes import pane_length
 from windrow.planner.choose.costs import rows as cost
 from windrow.planner.choose.costs.aggregation import CHUNK, EMIT, MEMORY, MOVE, SLICES, TIME, A, B, C
 from windrow.planner.choose.flow import Basis, Flow, together, weakest
 from windrow.planner.choose.flows import Flows, of_rows
-from windrow.planner.choose.results import keys_of, pairs_of, windows_of
+from windrow.planner.choose.results import keys_of, pairs_of, regulated, windows_of
+from windrow.planner.choose.several import spent_on
 from windrow.planner.choose.statistics import BATCH, WIDTH, Seen, Workload, declared
 from windrow.planner.plan import Plan, Read, Stage
 from windrow.windows import Landmark, Session
@@ -207,7 +219,9 @@ def _shared(stage: Stage, given: Sequence[Flow], out: Flow) -> Spent:
     pane, longest = math.gcd(*(w.pane for w in windows)), max(w.range for w in windows)
     groups, keys = flow.keys_in(keys_of(stage), pane), keys_of(stage)
     slices = CHUNK * min(1.0, SLICES * pane / longest)
-    nanos = A * flow.rate + (B * groups + C * flow.keys_in(keys, longest) + slices) / pane + EMIT * out.rate
+    again = 1 + longest / max(pane, BATCH / flow.rate) if flow.rate else 1.0
+    per_pane = (B * groups + C * flow.keys_in(keys, longest)) * again + slices
+    nanos = A * flow.rate + per_pane / pane + EMIT * out.rate
     return nanos, WIDTH * (len(keys) + 2) * groups * (longest + flow.wait) / pane
 
 
@@ -235,9 +249,13 @@ def _rows(row: float) -> Callable[[Stage, Sequence[Flow], Flow], Spent]:
 
 
 def _join(stage: Stage, given: Sequence[Flow], _out: Flow) -> Spent:
-    """A row is kept until the other side has promised past its last partner."""
+    """A row is kept until the other side has promised past its last partner; with limits, those that they allow."""
     node = stage.node
     assert isinstance(node, Join)
+    if (found := regulated(node, given)) is not None:
+        nanos = PROBE * sum(found.rates) + PAIR * pairs_of(stage, given) + cost.SORT * sum(f.rate for f in given)
+        sides = zip(given, found.rows, strict=True)
+        return nanos, sum(_held(f, f.wait) + rows * f.width for f, rows in sides)
     nanos = PROBE * sum(f.rate for f in given) + PAIR * pairs_of(stage, given)
     held = 0.0
     for side, flow in zip(SIDES, given, strict=True):
@@ -272,6 +290,7 @@ _STAGES: dict[type[Any], Callable[[Stage, Sequence[Flow], Flow], Spent]] = {
     Ordered: _rows(cost.SORT),
     Top: _rows(cost.RANK),
     Join: _join,
+    MultiJoin: spent_on,
     AsOf: _as_of,
     Sequenced: _sequence,
 }
