@@ -128,12 +128,12 @@ class Counted:
 class _Changes(WindowJoin):
     """Adds up what changes cost."""
 
-    changes, cost = 0, 0.0
+    changed, cost = 0, 0.0
 
     def _change(self, ways: Mapping[int, Keeping]) -> None:
         assert self.choosing is not None
         for side, way in ways.items():
-            self.changes += 1
+            self.changed += 1
             self.cost += moved(way, self.choosing.unit, self.sides[side].rows.count)
         super()._change(ways)
 
@@ -155,7 +155,7 @@ def counted(unit: Unit, share: float = 1.0, phases: Sequence[Phase] = PHASES) ->
         for side in SIDES:
             running.on_punctuation(side, Punctuation(batch.promise))
     found.own += running.cost
-    return replace(found, changes=running.changes)
+    return replace(found, changes=running.changed)
 
 
 def _probing(running: WindowJoin, side: Side, rows: int, held: Sequence[int]) -> tuple[Keeping, Keeping]:

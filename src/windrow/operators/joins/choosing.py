@@ -168,8 +168,8 @@ class Choosing:
             self.windows, self.skipped = (Window(), Window()), [0, 0]
             return list(keeping)
         left, right = (
-            Window(np.array(latest, np.uint32), *seen[:4], dict(zip(WAYS, seen[4:], strict=True)))
-            for _, _, latest, *seen in state.rows()
+            Window(np.array(latest, np.uint32), same, pairs, found, tried, dict(zip(WAYS, lost, strict=True)))
+            for _, _, latest, same, pairs, found, tried, *lost in state.rows()
         )
         self.windows, self.skipped = (left, right), [*state["skipped"]]
         return [*state["keeping"]]
