@@ -161,6 +161,15 @@ def test_alpha_zero_is_filter_order_as_soon_as_rates_are_known():
     assert join.filtering
 
 
+def test_another_machine_goes_on_with_the_cost_of_the_first_one():
+    """A micro-batch that runs again there decides alike."""
+    first, second = (InOrderJoin(window_join(Within(-4, 4)), "adaptive", 0.3, cost) for cost in (0.1, 0.7))
+    for t in range(0, 20, 2):
+        first.on_batch(t // 2 % 2, rows(t // 2 % 2, [(1.0, t, t)]))
+    second.restore(first.snapshot())
+    assert second.busy() == first.busy() is not None
+
+
 @pytest.mark.parametrize("alpha", [-0.1, 1, 1.5, NAN])
 def test_alpha_is_a_share_of_time(alpha):
     with pytest.raises(PlanError, match="at least 0 and less than 1"):

@@ -45,6 +45,10 @@ def pair(how="inner", within=(0, 200), **options):
     return source("a", **options).join(source("b", seed=1, **options), on="k", within=within, how=how)
 
 
+def limited(**limits):
+    return source("a").join(source("b", seed=1, count=20_000), on="k", within=(-1000, 1000), **limits)
+
+
 def beside():
     s = source()
     return wr.together(a=counted(s, 100), b=counted(s, 1000, 500))
@@ -83,6 +87,9 @@ MEASURED = {
     "semi join": (lambda: pair("semi"), 1.05),
     "anti join": (lambda: pair("anti"), 1.05),
     "left join of skewed keys": (lambda: pair("left", skewed=True, count=4000), 1.3),
+    "join with a limit of its rate": (lambda: limited(max_rate=0.2), 1.1),
+    "join with a limit of its state": (lambda: limited(max_state=150), 1.1),
+    "join with both limits": (lambda: limited(max_rate=0.3, max_state=150), 1.15),
     "join of windows": (
         lambda: counted(source("a"), 100).join(counted(source("b", seed=1), 100), on="k", within=(0, 0)),
         1.1,
@@ -122,7 +129,16 @@ def test_as_many_rows_are_estimated_out_of_every_part_as_come(name):
         assert math.isfinite(line.estimated_bytes)
 
 
-HELD = ("window", "window of late rows", "window of skewed keys", "window of a union", "join", "join of late rows")
+LIMITED = "join with both limits"
+HELD = (
+    "window",
+    "window of late rows",
+    "window of skewed keys",
+    "window of a union",
+    "join",
+    "join of late rows",
+    LIMITED,
+)
 
 
 @pytest.mark.parametrize("name", HELD)

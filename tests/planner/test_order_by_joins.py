@@ -220,6 +220,13 @@ def test_a_window_is_not_adaptive(hint):
         sql(f"SELECT /*+ {hint} */ count(*) AS n FROM l [TUMBLING 10 seconds, WA ts]")
 
 
+def test_a_join_with_limits_is_sorted_after_it():
+    query = pairs(max_state=20).order_by("ts")
+    assert algorithms(query) == ["limited-join", "merge"]
+    with pytest.raises(PlanError):
+        pairs(max_state=20, using="adaptive")
+
+
 # -- Spark -------------------------------------------------------------------------------------------------------------
 BUSY = range(20, 40)
 SHARDED = {

@@ -4,6 +4,7 @@ WINDROW_WRITE=1 .venv/bin/python -m pytest tests/planner/test_plans.py
 """
 
 import os
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,15 @@ def self_join():
 
 def join_of_windows():
     return counted(stream("a")).join(counted(stream("b")), on="k", within=(0, 0))
+
+
+def join_in_order():
+    """ORDER BY over a join makes it an adaptive one, with projections and filters between."""
+    at = [{"ts": datetime(2024, 1, 1), "k": 0, "x": 0}]
+    known = {"slack": "2 seconds", "statistics": wr.Statistics(rate=1000, groups=100)}
+    left, right = (wr.stream(at, "ts", name=name, **known) for name in "ab")
+    pairs = left.join(right, on="k", within=("-9 seconds", "9 seconds"))
+    return pairs.select("k", "x", u="greatest(ts, ts_right)").where("x > 1").order_by("u", "k")
 
 
 def join_then_another_key():
@@ -77,6 +87,7 @@ QUERIES = {
     "self_join": self_join,
     "lookup": lambda: counted(stream().join(wr.table([{"k": "", "name": ""}], name="names"), on="k").where("x > 1")),
     "join_of_windows": join_of_windows,
+    "join_in_order": join_in_order,
     "join_then_another_key": join_then_another_key,
 }
 

@@ -54,6 +54,18 @@ def test_a_stream_is_read_and_filtered_once_for_all_queries(session, monkeypatch
     assert not session._local.common.filtered
 
 
+@pytest.mark.parametrize("hint", ["/*+ USING(sync-filter) */", "/*+ USING(adaptive), COST(0.1) */", ""])
+def test_a_join_in_order_beside_the_same_join_without(session, hint):
+    session.add(any=JOINED, order=f"SELECT {hint} s.x, greatest(s.ts, u.ts) AS at {JOINED[31:]} ORDER BY at")
+    for at in range(0, 60, 7):
+        session.push("u", rows(at, at + 7))
+        session.push("s", rows(at, at + 7))
+    found = session.results("order")
+    assert found["at"].is_sorted()
+    assert found.height > 50
+    assert abs(found.height - session.results("any").height) < 20
+
+
 @pytest.mark.parametrize("one_by_one", [False, True])
 def test_queries_that_begin_together_share_panes(session, one_by_one):
     queries = {"a": COUNTS, "c": JOINED, "b": SUMS}

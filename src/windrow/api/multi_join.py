@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from windrow.api import given
 from windrow.api.as_of import late_policies, time_type
@@ -24,6 +25,8 @@ def multi_join(
     where: str | Udf | None = None,
     using: str | None = None,
     late: str | Sequence[str] = "drop",
+    alpha: float | None = None,
+    cost: float | None = None,
 ) -> Stream:
     """One row of each stream, with equal keys, each still held when the last of them comes.
 
@@ -34,8 +37,10 @@ def multi_join(
     behind it (``s_2``). A column whose name is taken gets the name of its stream as a suffix.
 
     ``using``: "multi", one operator, in which a row probes one stream after another, in an order that follows what is
-    measured; "pipeline", binary joins one after another; as without it, whichever costs less. ``late``: what happens to
-    late rows, "drop", "side" or "error", for all streams or one for each.
+    measured; "pipeline", binary joins one after another; without it, whichever costs less. Results come in order with
+    "sync-filter" (rows wait), "filter-order" (results wait) and "adaptive", which changes between them: ``alpha`` and
+    ``cost`` are as in ``Stream.join``. ``late``: what happens to late rows, "drop", "side" or "error", for all streams
+    or one for each.
 
     Results have the times of all rows and progress on each of them, and on ``greatest(..)`` or ``least(..)`` of some.
 
@@ -60,11 +65,17 @@ def multi_join(
     ranges = _ranges(members, names, within)
     policies = late_policies(late, len(members))
     test = where.function if isinstance(where, Udf) else None
-    node = multi_joined(members, names, by_key, ranges, test=test, late=policies, using=using)
+    make = partial(multi_joined, members, names, by_key, ranges, late=policies, using=using)
+    make = partial(
+        make,
+        alpha=None if alpha is None else given.number(alpha, "alpha"),
+        cost=None if cost is None else given.number(cost, "cost"),
+    )
+    node = make(test=test)
     if where is not None and test is None:
         text = given.text(where, "where")
         tree = expressions.resolve(expressions.column_or(text, node.schema), node.schema, text)
-        node = multi_joined(members, names, by_key, ranges, None, tree, text, late=policies, using=using)
+        node = make(None, tree, text)
     return Stream(node, merged(streams))
 
 

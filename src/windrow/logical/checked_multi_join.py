@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from windrow.errors import QueryError, listing
 from windrow.logical.checked_join import check_conditions
+from windrow.logical.checked_order import check_adaptive
 from windrow.logical.checked_sequence import check_times, key_type, timed
 from windrow.logical.multi_join import WAYS, MultiJoin
 from windrow.logical.node import Node
@@ -16,7 +17,7 @@ from windrow.spec.functions import Function
 from windrow.spec.options import Policy
 from windrow.windows.multiway import Ranges
 
-MOST = 8  # streams of one join
+MOST = 7  # streams of one join: all orders of joining them are compared
 Columns = tuple[tuple[str, int, str], ...]
 
 
@@ -44,6 +45,8 @@ def multi_joined(
     test: Function | None = None,
     late: Sequence[Policy] | None = None,
     using: str | None = None,
+    alpha: float | None = None,
+    cost: float | None = None,
 ) -> MultiJoin:
     """A join of streams that progress, on keys that can be equal. ``on``: for each member as many expressions."""
     if not 2 <= len(members) <= MOST:
@@ -56,7 +59,9 @@ def multi_joined(
         key_type(nodes, key, sql)
     columns = all_columns(nodes, names) if columns is None else columns
     held = Ranges(tuple(ranges))
-    node = MultiJoin(tuple(nodes), tuple(map(tuple, on)), held, columns, where, test, policies, using)  # type: ignore[arg-type]
+    by = tuple(map(tuple, on))
+    node = MultiJoin(tuple(nodes), by, held, columns, where, test, policies, using, alpha, cost)  # type: ignore[arg-type]
+    check_adaptive(node)
     check_conditions(node.schema, where, test, sql)
     return node
 

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from windrow.errors import PlanError
 from windrow.logical.join import Join
+from windrow.logical.multi_join import MultiJoin
 from windrow.spec.in_order import MODES, bad_alpha, bad_cost
 
 
 def check_order(node: Join) -> None:
     """Refuse an order that this join cannot have, and options that have no effect on it."""
+    if node.using in MODES:
+        _check_mode(node)
+    check_adaptive(node)
+
+
+def check_adaptive(node: Join | MultiJoin) -> None:
+    """Refuse what does not say when a join changes, or says it of one that never does."""
     for name, value, bad in (("alpha", node.alpha, bad_alpha), ("cost", node.cost, bad_cost)):
         if value is None:
             continue
@@ -17,8 +25,12 @@ def check_order(node: Join) -> None:
         if node.using != "adaptive":
             why = "says when an adaptive join changes, and this one never does"
             raise PlanError(f"{name}= {why}: choose using='adaptive', or leave it out")
-    if node.using in MODES:
-        _check_mode(node)
+    if node.using == "adaptive" and node.cost is None and timeless(node):
+        raise PlanError(
+            "using='adaptive' compares how long rows take with how often they come, and a unit of "
+            f"{node.inputs[0].progress} is no time: give cost=, what it takes to compare two rows, in such units, or "
+            "choose 'sync-filter' or 'filter-order'"
+        )
 
 
 def _check_mode(node: Join) -> None:
@@ -31,14 +43,9 @@ def _check_mode(node: Join) -> None:
         raise PlanError(
             f"using={node.using!r} makes inner joins only: choose using='opob', or no using= and ORDER BY the time"
         )
-    if node.using == "adaptive" and node.cost is None and timeless(node):
-        raise PlanError(
-            "using='adaptive' compares how long rows take with how often they come, and a unit of "
-            f"{node.left.progress} is no time: give cost=, what it takes to compare two rows, in such units, or choose "
-            "'sync-filter' or 'filter-order'"
-        )
 
 
-def timeless(node: Join) -> bool:
+def timeless(node: Join | MultiJoin) -> bool:
     """Whether its progress is no time: integers."""
-    return node.left.schema[node.left.progress or ""].is_integer()
+    first = node.inputs[0]
+    return first.schema[first.progress or ""].is_integer()

@@ -228,11 +228,14 @@ def join_text(node: Join) -> str:
     sides = ", ".join(f"{('left', 'right')[side]}.{column} AS {name}" for name, side, column in node.columns)
     late = "" if node.late == ("drop", "drop") else f"; late left rows: {node.late[0]}, right rows: {node.late[1]}"
     how = "" if node.how == "inner" else f"{node.how} "
+    using = _using(node) + ("" if node.limits is None else f"; {_limits_text(node.limits, dtype)}")
+    return f"{how}on{keys} {_near(node.window, left or '', right or '', dtype)}{more}: {sides}{late}{using}"
+
+
+def _using(node: Join | MultiJoin) -> str:
     using = "" if node.using is None else f"; using {node.using}"
     using += "" if node.alpha is None else f", alpha {node.alpha:g}"
-    using += "" if node.cost is None else f", a comparison takes {node.cost:g}"
-    using += "" if node.limits is None else f"; {_limits_text(node.limits, dtype)}"
-    return f"{how}on{keys} {_near(node.window, left or '', right or '', dtype)}{more}: {sides}{late}{using}"
+    return using + ("" if node.cost is None else f", a comparison takes {node.cost:g}")
 
 
 def _limits_text(limits: Limits, dtype: pl.DataType) -> str:
@@ -257,8 +260,7 @@ def multi_join_text(node: MultiJoin) -> str:
     condition = f" on {' and '.join(terms)}" if terms else ""
     shown = ", ".join(f"{member}.{column} AS {name}" for name, member, column in node.columns)
     late = "" if set(node.late) <= {"drop"} else f"; late rows: {', '.join(node.late)}"
-    using = "" if node.using is None else f"; using {node.using}"
-    return f"{ranges}{condition}: {shown}{late}{using}"
+    return f"{ranges}{condition}: {shown}{late}{_using(node)}"
 
 
 def as_of_text(node: AsOf) -> str:

@@ -11,10 +11,12 @@ from sqlglot import exp
 
 from windrow.logical.node import Node, Time, Times, columns_in
 from windrow.spec.functions import Function
+from windrow.spec.in_order import MODES
 from windrow.spec.options import Policy
 from windrow.windows.multiway import Moment, Ranges
 
-WAYS = ("multi", "pipeline")  # one operator, or binary joins one after another
+MULTI, PIPELINE = "multi", "pipeline"  # one operator, or binary joins one after another
+WAYS = (MULTI, PIPELINE, *MODES)  # with results in any order, or in order from one operator
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,9 @@ class MultiJoin(Node):
     ``on``: for each member its key expressions; the n-th ones of all members must be equal, and NULL equals nothing.
     ``ranges``: how long the rows of each member are held. ``columns``: the name of each result column, the number of
     its member, and its name there. ``where`` and ``test``: what else must be true, over all columns of ``columns``.
-    ``late``: what happens to late rows of each member. ``using``: one of ``WAYS``, if the query names one.
+    ``late``: what happens to late rows of each member. ``using``: one of ``WAYS``, if the query names one. ``alpha``:
+    of an adaptive one, from which share of its time on it filters before it orders; ``cost``: the time to compare two
+    rows, in the smallest unit of progress.
     """
 
     members: tuple[Node, ...]
@@ -35,6 +39,8 @@ class MultiJoin(Node):
     test: Function | None = None
     late: tuple[Policy, ...] = ()
     using: str | None = None
+    alpha: float | None = None
+    cost: float | None = None
 
     @property
     def inputs(self) -> tuple[Node, ...]:

@@ -169,7 +169,10 @@ class Build:
     def _results(self, node: logical.Node, wanted: Wanted) -> list[Pipeline]:
         """The results of a stage; a node that is used twice is one stage."""
         joint = wanted.joint and isinstance(node, (logical.Join, logical.PairAggregate))
-        wanted = Wanted(wanted.of or next((time.of for time in node.times.values()), None), joint=joint)
+        own = (
+            node.latest.name if isinstance(node, logical.MultiJoin) else next((t.of for t in node.times.values()), None)
+        )
+        wanted = Wanted(wanted.of or own, joint=joint)
         how = wanted, self.in_order
         stage = next((s for n, *known, s in self.stages if tuple(known) == how and self._same(n, node)), None)
         if stage is None:
@@ -237,7 +240,7 @@ class Build:
         arms = multi_arms(node, sides)
         way = way_of(node, arms, self.given)
         if not way.order:
-            return multi_stage(next(self.numbers), node, arms, moment, way)
+            return multi_stage(next(self.numbers), node, arms, moment, way, way.probes)
         join, of = pipeline_of(node, way.order, moment)
         return replace(self._join(join, Wanted(of)), node=node, algorithm=way.name, choice=way)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,13 +19,14 @@ from windrow.operators import Project as ProjectOperator
 from windrow.operators import WithKeys
 from windrow.operators.state.late import late_schema
 from windrow.planner.choose import Choice
+from windrow.planner.joins import IN_ORDER
+from windrow.planner.ordered_joins import making
 from windrow.planner.partition import ByKeys
 from windrow.planner.plan import Arm, Pipeline, Stage, Step
 from windrow.planner.rules.push_filters import conjuncts, harmless
 from windrow.spec.names import PROGRESS
 from windrow.windows.multiway import Moment
 
-MULTI = "multi"
 KEPT = "a row probes one input after another; it is kept until all others have promised past what it can be joined with"
 
 
@@ -66,10 +67,17 @@ def early(node: MultiJoin) -> tuple[list[exp.Expr], list[exp.Expr]]:
     return soon, [each for each in every if each not in soon]
 
 
-def multi_stage(number: int, node: MultiJoin, arms: tuple[Arm, ...], on: Moment, choice: Choice) -> Stage:
-    """``on``: which time of a result its consumer wants to progress on."""
+def multi_stage(
+    number: int,
+    node: MultiJoin,
+    arms: tuple[Arm, ...],
+    on: Moment,
+    choice: Choice,
+    orders: tuple[tuple[int, ...], ...] = (),
+) -> Stage:
+    """``on``: which time of a result its consumer wants to progress on. ``orders``: of the probes of each input."""
     soon, rest = early(node)
-    make = partial(
+    join = partial(
         Operator,
         key_columns(node),
         node.ranges,
@@ -79,8 +87,16 @@ def multi_stage(number: int, node: MultiJoin, arms: tuple[Arm, ...], on: Moment,
         where=translate(exp.and_(*rest), node.schema) if rest else None,
         test=node.test,
         late=node.late,
+        orders=orders,
     )
-    says = f"{multi_join_text(node).split(': ')[0]}; {KEPT}; progress on the {on.name.removeprefix('@')}"
+    make, order = join, ""
+    if node.using in IN_ORDER:
+        make, order = partial(_ordered, making(node), join), f"{IN_ORDER[node.using]}; "
+    says = f"{multi_join_text(node).split(': ')[0]}; {order}{KEPT}; progress on the {on.name.removeprefix('@')}"
     first = node.members[0]
     late = tuple(late_schema(dict(node.schema), first.schema[first.progress or ""]).items())
-    return Stage(number, node, arms, (Step("join", make, says),), MULTI, late, choice)
+    return Stage(number, node, arms, (Step("join", make, says),), choice.name, late, choice)
+
+
+def _ordered(kind: Callable[[Operator], Any], join: Callable[[], Operator]) -> Any:
+    return kind(join())

@@ -9,8 +9,9 @@ from functools import partial
 import polars as pl
 
 from windrow.logical.checked_order import timeless
-from windrow.logical.nodes import Apply, Filter, Join, Lookup, Node, Project, Split
+from windrow.logical.nodes import Apply, Filter, Join, Lookup, MultiJoin, Node, Project, Split
 from windrow.operators import InOrderJoin, Operator, WindowJoin
+from windrow.operators import MultiJoin as MultiJoinOperator
 from windrow.operators.joins.costs import Unit
 from windrow.operators.joins.opib_join import refused
 from windrow.operators.joins.window_join import NAMES, Kind, On
@@ -36,31 +37,36 @@ def join_below(node: Node) -> Join | None:
 
 def in_order(node: Join, time: str) -> Join:
     """A join for an ORDER BY this time, if it can have that order itself; else its results are only sorted."""
-    if node.using is not None or node.by_rows or refused(Kind.of(node.how), time) is not None:
+    if (
+        node.using is not None
+        or node.limits is not None
+        or node.by_rows
+        or refused(Kind.of(node.how), time) is not None
+    ):
         return node
     return replace(node, using="sync-filter" if timeless(node) else "adaptive")
 
 
-def making(node: Join) -> Callable[[WindowJoin], Operator]:
-    """What makes an ordered join of a window join."""
+def making(node: Join | MultiJoin) -> Callable[[WindowJoin | MultiJoinOperator], Operator]:
+    """What makes an ordered join of a window join, or of a multi-way join."""
     return partial(InOrderJoin, mode=_mode(node), alpha=_alpha(node), cost=cost_of(node) or 0.0)
 
 
-def cost_of(node: Join) -> float | None:
+def cost_of(node: Join | MultiJoin) -> float | None:
     """c, the time to compare two rows, in the smallest unit of progress; None if that is not known."""
     if node.cost is not None:
         return node.cost
     if timeless(node):
         return None
-    dtype = node.left.schema[node.left.progress or ""]
+    dtype = node.inputs[0].schema[node.inputs[0].progress or ""]
     return Unit().scan / (1000 if isinstance(dtype, pl.Datetime) else DAY)
 
 
-def _mode(node: Join) -> Mode:
+def _mode(node: Join | MultiJoin) -> Mode:
     return next(mode for mode in MODES if mode == node.using)
 
 
-def _alpha(node: Join) -> float:
+def _alpha(node: Join | MultiJoin) -> float:
     return ALPHA if node.alpha is None else node.alpha
 
 
@@ -133,7 +139,7 @@ def _streams_text(node: Join, streams: Streams, cost: float | None, basis: str) 
     dtype = node.left.schema[node.left.progress or ""]
     timed = isinstance(dtype, pl.Datetime)
     per, unit = (1_000_000, "a second") if timed else (1, "a day" if dtype == pl.Date else "for each unit of progress")
-    rates = f"{streams.slow * per:,.4g} and {streams.fast * per:,.4g} rows {unit} {basis}"
+    rates = f"{streams.slow * per:,.6g} and {streams.fast * per:,.6g} rows {unit} {basis}"
     window = f"|w| = {streams.window / per:,.6g} {'seconds' if timed else 'days' if dtype == pl.Date else 'units'}"
     if cost is None:
         return f"{rates}, {window}; c is not known in units of {node.left.progress}"

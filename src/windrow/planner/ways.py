@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -12,24 +13,28 @@ from numpy.typing import NDArray
 
 from windrow.errors import PlanError
 from windrow.logical.explain import text
+from windrow.logical.multi_join import MULTI, PIPELINE
 from windrow.logical.node import columns_in
 from windrow.logical.nodes import MultiJoin, Statistics
 from windrow.planner.choice import GOES_ON, LEAST, Given, sample_of
 from windrow.planner.choose import Choice, Option
-from windrow.planner.choose.costs.multiway import KEYS, ROWS, Streams, costs, uniform
-from windrow.planner.multi import MULTI, early, key_columns
+from windrow.planner.choose.costs.multiway import KEYS, ROWS, Streams, costs, probe_orders, uniform
+from windrow.planner.multi import early, key_columns
 from windrow.planner.plan import Arm
+from windrow.spec.in_order import MODES
 from windrow.spec.names import PROGRESS
 
 SHOWN = 4  # orders in ``explain``
-PIPELINE = "pipeline"
 
 
 @dataclass(frozen=True)
 class Way(Choice):
-    """How a multi-way join runs; an option is microseconds for a thousand rows of all inputs."""
+    """How a multi-way join runs; an option is microseconds for a thousand rows of all inputs. ``probes``: the orders
+    in which rows of each input probe the others at first.
+    """
 
     says: str = ""
+    probes: tuple[tuple[int, ...], ...] = ()
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -39,10 +44,11 @@ class Way(Choice):
     def lines(self) -> Iterator[str]:
         yield f"join as {self.name}: {self.reason}"
         yield f"  {self.says}"
-        best = [o for o in self.options if o.name == self.name or o.name == MULTI]
+        chosen = MULTI if self.name in MODES else self.name
+        best = [o for o in self.options if o.name in (chosen, MULTI)]
         shown = {o.name: o for o in (*islice(self.options, SHOWN), *best)}
         for option in sorted(shown.values(), key=lambda o: o.micros):
-            role = "chosen" if option.name == self.name else "possible"
+            role = "chosen" if option.name == chosen else "possible"
             yield f"  {option.name}: {option.micros:,.1f} us for 1,000 rows; {option.refused or role}"
         if hidden := len(self.options) - len(shown):
             yield f"  and {hidden} other orders, up to {max(o.micros for o in self.options):,.1f} us"
@@ -58,7 +64,9 @@ def named(order: Sequence[int]) -> str:
 
 
 def _order(name: str) -> tuple[int, ...]:
-    return () if name == MULTI else tuple(int(each) for each in name.removeprefix(f"{PIPELINE} ").split("-"))
+    if not name.startswith(PIPELINE):
+        return ()
+    return tuple(int(each) for each in name.removeprefix(f"{PIPELINE} ").split("-"))
 
 
 def way_of(node: MultiJoin, arms: Sequence[Arm], given: Given) -> Way:
@@ -69,19 +77,23 @@ def way_of(node: MultiJoin, arms: Sequence[Arm], given: Given) -> Way:
     refused = {order: _refused(node, order) for order, _ in found}
     options = [Option(named(order), cost / rows * 1000, 0.0, refused[order]) for order, cost in found]
     options.sort(key=lambda o: (bool(o.refused), o.micros))
-    kept = given.kept.get(text(node))
-    if kept is not None:
+    way = partial(Way, options=tuple(options), says=streams.says, probes=probe_orders(streams))
+    if node.using in MODES:
+        return way(node.using, "as asked for, in order")
+    if (kept := given.kept.get(text(node))) is not None:
         if sorted(_order(kept)) not in ([], list(range(len(node.members)))):
             raise PlanError(f"the checkpoint has joined the streams as {kept!r}, which is no order of these")
-        return Way(kept, GOES_ON, tuple(options), says=streams.says)
+        return way(kept, GOES_ON)
     reason = "the cheapest by the cost model"
     if node.using is not None:
         reason = "as asked for" if node.using == MULTI else "as asked for, in the cheapest order by the cost model"
-    return Way(options[0].name, reason, tuple(options), says=streams.says)
+    return way(options[0].name, reason)
 
 
 def _refused(node: MultiJoin, order: Sequence[int]) -> str:
     way = PIPELINE if order else MULTI
+    if node.using in MODES:
+        return f"{node.using} is asked for: one operator in order, or name binary joins that are" if order else ""
     return "" if node.using in (None, way) else f"{node.using} is asked for"
 
 

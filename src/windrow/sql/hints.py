@@ -15,6 +15,7 @@ from windrow.api.given import number, size
 from windrow.api.joins import FORCED
 from windrow.api.limits import NAMES, limits
 from windrow.errors import PlanError, QueryError, listing, underline
+from windrow.logical.multi_join import MULTI, PIPELINE
 from windrow.logical.nodes import Shape
 from windrow.spec.joining import Limits
 
@@ -87,8 +88,8 @@ def join_hint(select: exp.Select, text: str, joins: int = 1) -> Hints:
     for name, start, end in found.places:
         if name == MEMORY:
             raise _refused(f"{name.upper()} is about windows, and this is a join", text, start, end)
-        if name == USING and found.using not in FORCED:
-            raise _refused(f"no join is called {found.using}; available: {listing(FORCED)}", text, start, end)
+        if name == USING and found.using not in (available := (*FORCED, MULTI, PIPELINE)):
+            raise _refused(f"no join is called {found.using}; available: {listing(available)}", text, start, end)
         if name in NAMES and joins > 1:
             why = f"{name.upper()} is about one join, and here are {joins}: put each into a query of its own in FROM"
             raise _refused(why, text, start, end)

@@ -15,6 +15,7 @@ from windrow.sql.pairs import Pairs
 from windrow.sql.parts import Origins
 from windrow.sql.relations import HALF, Leaf, Pair, Relation, Static
 from windrow.sql.scope import Merged, Scope, View, attributes
+from windrow.sql.several import multi_join_of
 from windrow.sql.terms import Terms
 from windrow.sql.trees import MATCHED, WindowClause
 
@@ -50,7 +51,8 @@ class JoinedTables:
         order_by_aliases(self.select)
         self._place_where()
         self.pairs.wanted = self._wanted(frozenset(times))
-        return self.pairs.part(self.whole).node
+        several = multi_join_of(self.pairs, self.whole)
+        return self.pairs.part(self.whole).node if several is None else several
 
     def _wanted(self, times: frozenset[str]) -> frozenset[str]:
         """The times that a window names, or else a group, the order, or the select list."""

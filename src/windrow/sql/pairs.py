@@ -184,7 +184,7 @@ class Pairs:
         found = []
         for one, other in product(*([self.leaves[i] for i in side.tables if i in side.present] for side in pair.sides)):
             if (a := one.range) is not None and (b := other.range) is not None:
-                times = self._time(one), self._time(other)
+                times = self.time(one), self.time(other)
                 found += [Distance(*times, a - 1), Distance(*times[::-1], b - 1)]
         return found
 
@@ -193,7 +193,7 @@ class Pairs:
         condition = as_condition(distance, self.bands.times[distance.earlier])
         return condition if self._always(pair, distance) else exp.Coalesce(this=condition, expressions=[exp.true()])
 
-    def _time(self, table: Leaf | Static) -> str:
+    def time(self, table: Leaf | Static) -> str:
         place = (table.index, next(iter(table.times)))
         return next(name for name, origin in self.origins.items() if origin == place)
 
@@ -237,7 +237,7 @@ class Pairs:
         return fail(side.join, "the results of this join do not progress, and cannot be joined", self.terms.text)
 
     def _names(self, side: Relation) -> list[str]:
-        return [self.qualified(self._time(self.leaves[i])) for i in side.tables if self.leaves[i].times]
+        return [self.qualified(self.time(self.leaves[i])) for i in side.tables if self.leaves[i].times]
 
     def _unbounded(self, pair: Pair, left: Part, right: Part, most: Mapping[tuple[str, str], int]) -> QueryError:
         """A join of endless streams needs both bounds: rows that can still be paired are kept."""

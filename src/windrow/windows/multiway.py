@@ -90,6 +90,14 @@ class Ranges:
         """
         return min(self._least(moment, source, value) for source, value in enumerate(promised))
 
+    def needed(self, moment: Moment, source: int, value: int) -> int:
+        """What an input must promise for results to come not to be before a value.
+
+        >>> [Ranges((10, 2, 5)).needed(Moment((1, 2), later), 1, 30) for later in (True, False)]
+        [30, 34]
+        """
+        return value - self._least(moment, source, 0)
+
     def _least(self, moment: Moment, source: int, value: int) -> int:
         """The least time of a result with a row of ``source`` that is not before ``value``."""
         found = [value if i == source else self._back(value, i) for i in moment.inputs]

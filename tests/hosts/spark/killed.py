@@ -66,7 +66,26 @@ def followed(s):
     return found.join_asof(large, left_on="end", right_on="ts", by_left="ip", by_right="src_ip", max_keys=10_000)
 
 
-QUERIES = {f.__name__: f for f in (sliding, sessions, in_order, two_stages, by_row, joined, outer, followed)}
+def limited(s):
+    """Pairs of what a join keeps that may take four rows a second and hold twelve. Without keys it is in one shard."""
+    large = s.where("len > 1000").select("ts", "len")
+    small = s.where("len < 300").select("ts", "src_port")
+    return large.join(small, within=("-2 seconds", "2 seconds"), max_rate=4, max_state=12, seed=1)
+
+
+def pairs_in_order(s):
+    """A join that holds rows or results, and the order of all shards."""
+    large = s.where("len > 1000").select("ts", "src_ip", "len")
+    small = s.where("len < 300").select("ts", "src_ip", "src_port")
+    pairs = large.join(small, on="src_ip", within=("-2 seconds", "2 seconds"), using="adaptive")
+    return pairs.select("src_ip", "len", "src_port", u="greatest(ts, ts_right)").order_by(
+        "u", "src_ip", "len", "src_port"
+    )
+
+
+WINDOWS = (sliding, sessions, two_stages, by_row)
+ROWS = (in_order, joined, outer, followed, limited, pairs_in_order)
+QUERIES = {f.__name__: f for f in (*WINDOWS, *ROWS)}
 
 
 def started(spark, folder, name):

@@ -96,6 +96,22 @@ def test_sequences_and_as_of_joins_are_those_of_all_rows(rows, out):
     compare(found, closed, "followed")
 
 
+def test_a_join_with_limits_sheds_the_rows_that_it_always_sheds(rows, out):
+    """Results come out by stretches of two seconds."""
+    found, expected = numbered(read_committed(out / "limited")), meant("limited", rows)
+    length = 2_000_000
+    closed = expected.filter(pl.max_horizontal("ts", "ts_right") < promised(rows) // length * length)
+    assert closed.height > 300
+    compare(found, closed, "limited")
+
+
+def test_pairs_in_order_are_those_of_all_rows_and_in_order(rows, out):
+    found, expected = numbered(read_committed(out / "pairs_in_order")), meant("pairs_in_order", rows)
+    closed = expected.filter(pl.col("u") < promised(rows))
+    assert closed.height > 300
+    assert found.equals(closed)
+
+
 def test_each_row_counts_once_in_each_of_its_windows(rows, out):
     """By hand, as far as the last promise closes them."""
     ends = rows.filter(pl.col("len") > 60)["ts"].to_physical() // 60_000_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from windrow.errors import PlanError
+from windrow.operators.joins.multi_join import MultiJoin
 from windrow.operators.joins.opib_join import OpibJoin
 from windrow.operators.joins.rates import Rates
 from windrow.operators.joins.window_join import WindowJoin
@@ -27,6 +28,7 @@ class InOrderJoin:
     ``adaptive`` begins with Sync-Filter, which needs less memory, and runs Filter-Order while c |w| l1 l2 is at least
     ``alpha``: the share of its time that the join is busy; the mean response is then shorter by alpha / (1 + alpha)
     (Hammad, Eq. 7). ``cost`` is c, what it takes to compare two rows, in units of progress. Rates follow from the rows.
+    Of a multi-way join it is the same of all that a row is compared with, input after input, and all inputs take part.
     TS_trigger is what both inputs have promised; in a stream that is in order each row is such a promise. When it goes
     back, the hold buffer need not be empty: whatever comes out goes through it, so results that it holds leave in turn.
 
@@ -42,15 +44,17 @@ class InOrderJoin:
     ([], [('y', 'z', 11)])
     """
 
-    def __init__(self, join: WindowJoin, mode: Mode = "adaptive", alpha: float = ALPHA, cost: float = 0.0) -> None:
+    def __init__(
+        self, join: WindowJoin | MultiJoin, mode: Mode = "adaptive", alpha: float = ALPHA, cost: float = 0.0
+    ) -> None:
         if (reason := bad_alpha(alpha)) is not None:
             raise PlanError(reason)
         self.inputs = OpibJoin(join)
         self.buffer = Sort()
         self.mode = mode
         self.alpha, self.cost = alpha, cost
-        self.window = (join.window.width + 1) / 2  # |w|: of a band (-w, w) it is w
-        self.rates = Rates(2, int(self.window))
+        self.window = _length(join)
+        self.rates = Rates(len(join.sides), int(self.window))
         self.inputs.holding = mode != "filter-order"
         self._saved: Known | None = None
 
@@ -83,8 +87,12 @@ class InOrderJoin:
 
     def busy(self) -> float | None:
         """c |w| l1 l2, the share of the time that the join takes (Hammad, Eq. 1); None as long as it is not known."""
-        left, right = self.rates.of(0), self.rates.of(1)
-        return None if left is None or right is None else self.cost * self.window * left * right
+        rates = [rate for port in range(len(self.inputs.promised)) if (rate := self.rates.of(port)) is not None]
+        if len(rates) < len(self.inputs.promised):
+            return None
+        if isinstance(join := self.inputs.join, MultiJoin):
+            return self.cost * join.compared(rates)
+        return self.cost * self.window * rates[0] * rates[1]
 
     def _filters(self) -> bool:
         """Whether Filter-Order is the better way."""
@@ -122,7 +130,7 @@ class InOrderJoin:
         if (first := self.buffer.runs.first()) is None:
             return [*found.values()]
         rows = self.hold_rows() + max((wait.count for wait in found.values()), default=0)
-        for port, promise in self.inputs.needs(first, first):
+        for port, promise in self.inputs.needs_of_result(first):
             since = self.inputs.promised[port].value
             if since < promise and (port not in found or promise <= found[port].promise):
                 found[port] = Wait(port, promise, since, "rows", rows, self.state_bytes())
@@ -157,3 +165,10 @@ class InOrderJoin:
 
     def state_bytes(self) -> int:
         return self.inputs.state_bytes() + self.buffer.state_bytes()
+
+
+def _length(join: WindowJoin | MultiJoin) -> float:
+    """|w|: of a band (-w, w) it is w; of a multi-way join it is how long rows are held, on average."""
+    if isinstance(join, MultiJoin):
+        return sum(join.ranges.lengths) / len(join.ranges.lengths)
+    return (join.window.width + 1) / 2

@@ -73,7 +73,8 @@ class MultiJoin:
 
     A row is kept until the promises of all other inputs say that it can be in no result to come. ``types``: the columns
     of each input that results and conditions have. ``tests``: conditions that are tried as soon as their columns are
-    there; ``where`` and ``test`` when all rows are. ``on``: which time of a result is its progress value.
+    there; ``where`` and ``test`` when all rows are. ``on``: which time of a result is its progress value. ``orders``:
+    how rows of each input probe the others at first.
 
     >>> types = [{"a": pl.String()}, {"b": pl.String()}, {"c": pl.String()}]
     >>> join = MultiJoin(["k"], Ranges((10, 10, 3)), types)
@@ -96,6 +97,7 @@ class MultiJoin:
         where: pl.Expr | None = None,
         test: Function | None = None,
         late: Sequence[str] = (),
+        orders: Sequence[Sequence[int]] = (),
     ) -> None:
         self.keys = list(keys)
         self.ranges = ranges
@@ -105,7 +107,8 @@ class MultiJoin:
         self.tests = [(test, self._columns_of(test)) for test in tests]
         self.condition = None if where is None and test is None else Condition(where, test)
         self.late = list(late) or ["drop" for _ in numbers]
-        self.sides = [Kept(JoinSide(keys), ProbeOrder([n for n in numbers if n != number])) for number in numbers]
+        first = list(orders) or [[n for n in numbers if n != number] for number in numbers]
+        self.sides = [Kept(JoinSide(keys), ProbeOrder(list(order))) for order in first]
         self.given = START
         self._saved = self._progress(), self._orders()
 
@@ -116,7 +119,7 @@ class MultiJoin:
     # -- rows --------------------------------------------------------------------------------------------------
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         own = self.sides[port]
-        rows, late = on_time_of_side(batch, own.promised, self.late[port])
+        rows, late = self.on_time(port, batch, own.promised)
         if not rows.height:
             return late
         rows = hashed(rows, self.keys)
@@ -135,6 +138,10 @@ class MultiJoin:
         waits = times >= self._limit(port)
         own.rows.push(rows.filter(pl.Series(waits)), matched[waits])
         return [*items, *joined_and_freed(joined + int(matched.sum()), int((~waits & ~matched).sum())), *late]
+
+    def on_time(self, port: int, batch: Batch, promised: int) -> tuple[Batch, list[Item]]:
+        """The rows that keep a promise about their input. Late ones are counted at home; "side" shows them."""
+        return on_time_of_side(batch, promised, self.late[port])
 
     def _extended(self, probe: Probe, partial: Partial, targets: tuple[int, ...]) -> Iterator[Partial]:
         """Partial results with a row of each target, in pieces."""
@@ -242,6 +249,11 @@ class MultiJoin:
 
     def _orders(self) -> list[tuple[Any, ...]]:
         return [(number, *each) for number, kept in enumerate(self.sides) for each in kept.order.saved()]
+
+    def compared(self, rates: Sequence[float]) -> float:
+        """Half of the comparisons that nested loops would make for a unit of progress: as |w| l1 l2 counts them."""
+        held = [rate * length for rate, length in zip(rates, self.ranges.lengths, strict=True)]
+        return sum(rate * kept.order.compared(held) for rate, kept in zip(rates, self.sides, strict=True)) / 2
 
     def _frames(self) -> State:
         return {

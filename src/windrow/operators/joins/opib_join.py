@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from windrow.errors import PlanError
+from windrow.operators.joins.multi_join import MultiJoin
 from windrow.operators.joins.window_join import Kind, WindowJoin
 from windrow.operators.operator import Item, Wait
 from windrow.operators.state.parts import part_of, together
@@ -15,8 +16,7 @@ from windrow.spec.names import PROGRESS
 from windrow.windows.pairing import Side
 
 JOIN, PROMISES = "join", "promises"
-SIDES: tuple[Side, Side] = (0, 1)
-HELD: dict[str, tuple[Side, ...]] = {"left": (0,), "right": (1,), "later": (0, 1)}  # which rows wait, by the order
+HELD: dict[str, tuple[int, ...]] = {"left": (0,), "right": (1,), "later": (0, 1)}  # which rows wait, by the order
 
 
 def refused(kind: Kind, on: str, using: str = "opib") -> str | None:
@@ -31,7 +31,8 @@ def refused(kind: Kind, on: str, using: str = "opib") -> str | None:
 class OpibJoin:
     """Order-preserving, input-buffered. In the order of the left time, a left row waits until no earlier one can come,
     and all its partners are there; the join then gives its pairs and does not keep it. In the order of the later time,
-    the rows of both sides wait until the promises of both have reached them.
+    the rows of both sides wait until the promises of both have reached them; so do those of all inputs of a multi-way
+    join, in whose order its results then are, whatever they progress on.
 
     The join inside is given rows in this order, and about the rows that wait it is promised no more than that.
 
@@ -46,21 +47,21 @@ class OpibJoin:
     ([], [('y', 'z', 10)])
     """
 
-    def __init__(self, join: WindowJoin) -> None:
-        if reason := refused(join.kind, join.on):
+    def __init__(self, join: WindowJoin | MultiJoin) -> None:
+        if isinstance(join, WindowJoin) and (reason := refused(join.kind, join.on)):
             raise PlanError(reason)
         self.join = join
-        self.held = {side: Runs() for side in HELD[join.on]}
+        ports = HELD[join.on] if isinstance(join, WindowJoin) else range(len(join.sides))
+        self.held = {port: Runs() for port in ports}
         self.holding = True  # else rows and promises pass, and the results are in any order
-        self.promised = [Punctuation(START), Punctuation(START)]
+        self.promised = [Punctuation(START) for _ in join.sides]
         self._saved = list(self.promised)
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        side = SIDES[port]
-        if side not in self.held or not self.holding:
+        if port not in self.held or not self.holding:
             return self.join.on_batch(port, batch)
-        rows, late = self.join.on_time(side, batch, self.promised[port].value)
-        self.held[side].push(rows)
+        rows, late = self.join.on_time(port, batch, self.promised[port].value)
+        self.held[port].push(rows)
         return [*self._due(), *late]
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
@@ -69,7 +70,7 @@ class OpibJoin:
         self.promised[port] = promise
         if not self.holding:
             return self.join.on_punctuation(port, promise)
-        found: list[Item] = [] if SIDES[port] in self.held else self.join.on_punctuation(port, promise)
+        found: list[Item] = [] if port in self.held else self.join.on_punctuation(port, promise)
         return [*found, *self._due(), *self._promises()]
 
     def let_go(self) -> list[Item]:
@@ -98,9 +99,10 @@ class OpibJoin:
         if ready == START:
             return []
         found: list[Item] = []
-        for side in self.held:
+        for side, runs in self.held.items():
             promise = self.promised[side]
-            found += self.join.on_punctuation(side, promise if ready == END else Punctuation(ready))
+            over = promise.value == END and not runs.height
+            found += self.join.on_punctuation(side, promise if over else Punctuation(ready))
         return found
 
     def _ready(self) -> int:
@@ -116,9 +118,15 @@ class OpibJoin:
         """What is promised about rows that wait, and the time below which all their partners are there."""
         if len(self.held) > 1:  # partners are those that came before, or come with it
             return min(p.value for p in self.promised), END
-        [side] = self.held
+        assert isinstance(self.join, WindowJoin)
+        side = self._only()
         own, other = self.promised[side].value, self.promised[1 - side].value
         return own, other if other in (START, END) else int(self.join.window.first_kept(side, other))
+
+    def _only(self) -> Side:
+        """The side whose rows wait, if it is one."""
+        [side] = self.held
+        return 1 if side else 0
 
     def on_flush(self) -> list[Item]:
         return self.join.on_flush()
@@ -130,7 +138,7 @@ class OpibJoin:
         needs = [need for runs in self.held.values() if (t := runs.first()) is not None for need in self.needs(t, t)]
         for wait in self.join.waits_for():
             rows += wait.count
-            passed = SIDES[wait.port] not in self.held or not self.holding
+            passed = wait.port not in self.held or not self.holding
             needs += [(wait.port, wait.promise)] if passed else self.needs(wait.promise, wait.promise - 1)
         for port, promise in sorted(needs, reverse=True):  # so that the smallest is the last
             if (since := self.promised[port].value) < promise:
@@ -140,9 +148,18 @@ class OpibJoin:
     def needs(self, own: int, last: int) -> list[tuple[int, int]]:
         """The promises for a row: of its own side, and of the other, beyond the last partner of a row at ``last``."""
         if len(self.held) > 1:
-            return [(0, own), (1, own)]
-        [side] = self.held
+            return [(port, own) for port in self.held]
+        assert isinstance(self.join, WindowJoin)
+        side = self._only()
         return [(side, own), (1 - side, int(self.join.window.partners(side, last)[1]) + 1)]
+
+    def needs_of_result(self, time: int) -> list[tuple[int, int]]:
+        """The promises for a result with this time not to come after others."""
+        if isinstance(self.join, WindowJoin):
+            return self.needs(time, time)
+        ranges, on = self.join.ranges, self.join.on
+        needed = [ranges.needed(on, port, time) for port in self.held]
+        return [(port, max(needed) if self.holding else own) for port, own in enumerate(needed)]
 
     # -- state -------------------------------------------------------------------------------------------------
     def _frame(self) -> Batch:
@@ -162,7 +179,7 @@ class OpibJoin:
 
     def restore(self, state: State) -> None:
         self.join.restore(part_of(state, JOIN))
-        saved = state[PROMISES].rows() if PROMISES in state else [(START, None)] * 2
+        saved = state[PROMISES].rows() if PROMISES in state else [(START, None)] * len(self.promised)
         self.promised = [Punctuation(value, reached=reached) for value, reached in saved]
         self._saved = list(self.promised)
         for side, runs in self.held.items():

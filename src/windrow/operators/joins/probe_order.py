@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-PERIOD = 1000  # rows of the input between two looks at the order
+PERIOD = 250  # rows of the input between two looks at the order
 ENOUGH = 64  # probes that say something about a fan-out
 SMOOTH = 0.5  # how much the last period counts
 GAIN = 0.8  # another order must cost less than this part of what the present one costs
@@ -37,7 +37,7 @@ class ProbeOrder:
     """The order for rows of one input. The target with the least fan-out comes first, which is the cheapest order.
 
     >>> order = ProbeOrder([1, 2])
-    >>> order.count(1, probed=1000, found=5000), order.count(2, probed=5000, found=500), order.look(1000)
+    >>> order.count(1, probed=250, found=1250), order.count(2, probed=1250, found=125), order.look(250)
     (None, None, None)
     >>> order.targets, order.cost([1, 2]), order.cost([2, 1])
     ([2, 1], 6.0, 1.1)
@@ -75,6 +75,14 @@ class ProbeOrder:
             width *= self._fanout(target)
         return total
 
+    def compared(self, held: Sequence[float]) -> float:
+        """How many rows one row of the input is compared with in nested loops over what the targets hold."""
+        total, width = 0.0, 1.0
+        for target in self.targets:
+            total += width * held[target]
+            width *= self._fanout(target)
+        return total
+
     def _fanout(self, target: int) -> float:
         found = self.of[target].fanout
         return 1.0 if found is None else found
@@ -86,5 +94,5 @@ class ProbeOrder:
 
     def restore(self, saved: Sequence[Saved]) -> None:
         self.targets = [target for target, *_ in saved]
-        self.rows = saved[0][1]
+        self.rows = saved[0][1] if saved else 0
         self.of = {target: Measured(probed, found, fanout) for target, _, probed, found, fanout in saved}

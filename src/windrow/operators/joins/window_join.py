@@ -156,7 +156,7 @@ class WindowJoin:
         new.take_over(self.sides[side].rows)
         self.sides[side].rows, self.keeping[side] = new, keeping
 
-    def on_time(self, side: pairing.Side, batch: Batch, promised: int | pl.Series) -> tuple[Batch, list[Item]]:
+    def on_time(self, side: int, batch: Batch, promised: int | pl.Series) -> tuple[Batch, list[Item]]:
         """The rows that keep a promise about their side. Late ones are counted at home; "side" shows them."""
         return on_time_of_side(batch, promised, self.late[side])
 

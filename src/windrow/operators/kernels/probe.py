@@ -41,7 +41,7 @@ def probed(
 ) -> Iterator[tuple[Places, Places]]:
     """All pairs of a row of the batch and a row of the run, as their places; many pairs come in several pieces.
 
-    The batch has ``hashes``, and wants times from ``least`` to ``greatest``; both grow where the hash is the same.
+    The batch has ``hashes``, and wants times from ``least``, which grows where the hash is the same, to ``greatest``.
 
     >>> run, hashes = (np.array([1, 1, 2], np.uint32), np.array([10, 20, 15])), np.array([1, 2], np.uint32)
     >>> [[p.tolist() for p in both] for both in probed(*run, hashes, np.array([5, 16]), np.array([20, 90]))]

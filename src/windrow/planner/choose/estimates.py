@@ -13,14 +13,26 @@ from typing import Any
 
 import polars as pl
 
-from windrow.logical.nodes import AsOf, Distinct, Join, Ordered, Side, Statistics, Together, Top, WindowAggregate
+from windrow.logical.nodes import (
+    AsOf,
+    Distinct,
+    Join,
+    MultiJoin,
+    Ordered,
+    Side,
+    Statistics,
+    Together,
+    Top,
+    WindowAggregate,
+)
 from windrow.logical.nodes import Sequence as Sequenced
 from windrow.operators.windows.panes import pane_length
 from windrow.planner.choose.costs import rows as cost
 from windrow.planner.choose.costs.aggregation import CHUNK, EMIT, MEMORY, MOVE, SLICES, TIME, A, B, C
 from windrow.planner.choose.flow import Basis, Flow, together, weakest
 from windrow.planner.choose.flows import Flows, of_rows
-from windrow.planner.choose.results import keys_of, pairs_of, windows_of
+from windrow.planner.choose.results import keys_of, pairs_of, regulated, windows_of
+from windrow.planner.choose.several import spent_on
 from windrow.planner.choose.statistics import BATCH, WIDTH, Seen, Workload, declared
 from windrow.planner.plan import Plan, Read, Stage
 from windrow.windows import Landmark, Session
@@ -237,9 +249,13 @@ def _rows(row: float) -> Callable[[Stage, Sequence[Flow], Flow], Spent]:
 
 
 def _join(stage: Stage, given: Sequence[Flow], _out: Flow) -> Spent:
-    """A row is kept until the other side has promised past its last partner."""
+    """A row is kept until the other side has promised past its last partner; with limits, those that they allow."""
     node = stage.node
     assert isinstance(node, Join)
+    if (found := regulated(node, given)) is not None:
+        nanos = PROBE * sum(found.rates) + PAIR * pairs_of(stage, given) + cost.SORT * sum(f.rate for f in given)
+        sides = zip(given, found.rows, strict=True)
+        return nanos, sum(_held(f, f.wait) + rows * f.width for f, rows in sides)
     nanos = PROBE * sum(f.rate for f in given) + PAIR * pairs_of(stage, given)
     held = 0.0
     for side, flow in zip(SIDES, given, strict=True):
@@ -274,6 +290,7 @@ _STAGES: dict[type[Any], Callable[[Stage, Sequence[Flow], Flow], Spent]] = {
     Ordered: _rows(cost.SORT),
     Top: _rows(cost.RANK),
     Join: _join,
+    MultiJoin: spent_on,
     AsOf: _as_of,
     Sequenced: _sequence,
 }

@@ -15,13 +15,30 @@ from typing import Any
 
 import polars as pl
 
-from windrow.logical.nodes import AsOf, Distinct, Join, Node, Ordered, PairAggregate, Together, Top, WindowAggregate
+from windrow.logical.nodes import (
+    AsOf,
+    Distinct,
+    Join,
+    MultiJoin,
+    Node,
+    Ordered,
+    PairAggregate,
+    Side,
+    Together,
+    Top,
+    WindowAggregate,
+)
 from windrow.logical.nodes import Sequence as Sequenced
 from windrow.planner.choose.flow import SELECTIVITY, Flow, together, weakest
+from windrow.planner.choose.several import results_of
 from windrow.planner.choose.statistics import WIDTH
+from windrow.planner.limited import unit_of
 from windrow.planner.plan import Stage
+from windrow.spec.allocation import Allocation, allocate
 from windrow.spec.names import PROGRESS
 from windrow.windows import Landmark, Partitioned, Session, SlideByTuple, Sliding
+
+SIDES: tuple[Side, Side] = (0, 1)
 
 
 def out_of(stage: Stage, given: Sequence[Flow]) -> Flow:
@@ -126,11 +143,28 @@ def selectivity(stage: Stage, given: Sequence[Flow]) -> float:
 
 
 def pairs_of(stage: Stage, given: Sequence[Flow]) -> float:
-    """Pairs with equal keys that are near enough, before other conditions."""
+    """Pairs with equal keys that are near enough, before other conditions; with limits those that are found."""
     node, grain = stage.node, min(f.grain for f in given)
     assert isinstance(node, Join)
     length = ((node.window.width - 1) // grain + 1) * grain  # of windows, those that end in a stretch of time
-    return selectivity(stage, given) * given[0].rate * given[1].rate * length
+    found = regulated(node, given)
+    recall = 1.0 if found is None else found.recall((given[0].rate, given[1].rate), held_for(node))
+    return selectivity(stage, given) * given[0].rate * given[1].rate * length * recall
+
+
+def regulated(node: Join, given: Sequence[Flow]) -> Allocation | None:
+    """What limits leave each side of a join; None without limits."""
+    limits, rates = node.limits, (given[0].rate, given[1].rate)
+    if limits is None or not all(rates):
+        return None
+    rate = None if limits.max_rate is None else limits.max_rate / unit_of(node)
+    return allocate(rates, held_for(node), rate, limits.max_state, limits.policy)
+
+
+def held_for(node: Join) -> tuple[int, int]:
+    """How long each side is held: until its last partner comes."""
+    left, right = (max(0, int(node.window.partners(side, 0)[1]) + 1) for side in SIDES)
+    return left, right
 
 
 def _join(stage: Stage, node: Join, given: Sequence[Flow]) -> Flow:
@@ -146,7 +180,7 @@ def _join(stage: Stage, node: Join, given: Sequence[Flow]) -> Flow:
         "semi": left.rate - alone[0],
         "anti": alone[0],
     }[node.how]
-    in_order = not stage.algorithm.endswith("oa-join")
+    in_order = not stage.algorithm.endswith(("oa-join", "limited-join"))
     disorder = 0.0 if in_order else max(f.disorder for f in given)
     groups = max(f.keys(keys_of(stage)) for f in given)
     return Flow(rate, groups, disorder, max(f.wait for f in given))
@@ -194,6 +228,7 @@ RESULTS: dict[type[Any], Callable[[Stage, Any, Sequence[Flow]], Flow]] = {
     Ordered: _ordered,
     Top: _top,
     Join: _join,
+    MultiJoin: results_of,
     AsOf: _as_of,
     Sequenced: _sequence,
     PairAggregate: _pair_groups,

@@ -7,7 +7,8 @@ prod(r) * s(S) * sum over i of prod(w of all but i) results per unit of progress
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import permutations
 from math import prod
 from typing import Literal
@@ -33,12 +34,15 @@ class Streams:
     basis: Literal["measured", "declared", "assumed"]
     tests: tuple[frozenset[int], ...] = ()
     exchanged: bool = False
+    _equal: dict[frozenset[int], float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def equal(self, inputs: Iterable[int]) -> float:
         """The share of combinations of rows with equal keys for which all conditions are true."""
-        chosen = set(inputs)
-        true = TESTED ** sum(test <= chosen for test in self.tests)
-        return true * float(self.shares[sorted(chosen)].prod(axis=0).sum())
+        chosen = frozenset(inputs)
+        if chosen not in self._equal:
+            true = TESTED ** sum(test <= chosen for test in self.tests)
+            self._equal[chosen] = true * float(self.shares[sorted(chosen)].prod(axis=0).sum())
+        return self._equal[chosen]
 
     def results(self, inputs: Sequence[int]) -> float:
         """How many results a join of some inputs has per unit of progress."""
@@ -65,21 +69,27 @@ def uniform(keys: Sequence[float]) -> NDArray[np.float64]:
 
 def multi_cost(streams: Streams) -> float:
     """Microseconds per unit of progress of one operator. A row of each input probes the others in the best order."""
+    best = probe_orders(streams)
+    return sum(rate * (ROW + _probing(streams, i, best[i])) for i, rate in enumerate(streams.rates))
+
+
+def probe_orders(streams: Streams) -> tuple[tuple[int, ...], ...]:
+    """For each input the best order in which its rows probe the others."""
     numbers = range(len(streams.rates))
-    total = 0.0
-    for number in numbers:
-        others = [n for n in numbers if n != number]
-        total += streams.rates[number] * (ROW + min(_probing(streams, number, order) for order in permutations(others)))
-    return total
+    return tuple(
+        min(permutations(n for n in numbers if n != number), key=partial(_probing, streams, number))
+        for number in numbers
+    )
 
 
 def _probing(streams: Streams, number: int, order: Sequence[int]) -> float:
     """What one row of an input costs that probes the others in this order."""
-    found, cost, met = 1.0, 0.0, [number]
+    found, rows, cost, met = 1.0, 1.0, 0.0, [number]
     for target in order:
         cost += found * PROBE
         met.append(target)
-        found = prod(streams.rates[t] * streams.lengths[t] for t in met[1:]) * streams.equal(met)
+        rows *= streams.rates[target] * streams.lengths[target]
+        found = rows * streams.equal(met)
         cost += found * PAIR
     return cost
 
