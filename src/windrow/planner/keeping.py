@@ -10,7 +10,7 @@ import polars as pl
 
 from windrow.logical.nodes import Join, Statistics
 from windrow.operators.joins.choosing import WAYS, Choosing
-from windrow.operators.joins.costs import Probe, arranged, inserted, probed
+from windrow.operators.joins.costs import Probe, arranged, cheapest, inserted, probed
 from windrow.operators.joins.window_join import WindowJoin
 from windrow.planner.choice import LEAST, Given, sample_of
 from windrow.planner.choose import Choice
@@ -19,7 +19,7 @@ from windrow.planner.choose.costs.asymmetric import Side, Weights, determinant
 from windrow.planner.limited import unit_of
 from windrow.planner.plan import Arm
 from windrow.spec.allocation import allocate
-from windrow.spec.keeping import BY_COST, KEPT, RUNS, Keeping
+from windrow.spec.keeping import BY_COST, KEPT, Keeping
 from windrow.spec.names import PROGRESS
 from windrow.windows.pairing import Pairing, Within
 
@@ -42,8 +42,17 @@ class Streams:
         held = round(own.rows)
         probe = Probe(BATCH, held, self.alike, own.rows * self.alike)
         come = round(BATCH * own.rate / other.rate)
-        sorting = arranged(by.unit, BATCH) if way == RUNS else 0.0
-        return (probed(way, by.unit, probe) + inserted(way, by.unit, max(come, 1), held) + sorting) / 1000
+        return (probed(way, by.unit, probe) + inserted(way, by.unit, max(come, 1), held)) / 1000
+
+    def sorting(self, by: Calibration) -> float:
+        """Microseconds to sort as many rows, as is done with the batches of both sides if either is in runs."""
+        return arranged(by.unit, BATCH) / 1000
+
+    def cheapest(self, by: Calibration) -> tuple[Keeping, Keeping]:
+        """The ways of both sides that cost least together, for as many rows as come in the same time."""
+        rates = [side.rate for side in self.sides]
+        costs = [{way: self.cost(at, way, by) * rates[1 - at] for way in WAYS} for at in (0, 1)]
+        return cheapest(costs, self.sorting(by) * sum(rates))
 
     @property
     def says(self) -> str:
@@ -81,6 +90,7 @@ class Kept(Choice):
         for at, name in enumerate(NAMES):
             costs = (f"{way} {self.streams.cost(at, way, self.by):,.0f}" for way in WAYS)
             yield f"  {name} rows, which {NAMES[1 - at]} rows probe: {', '.join(costs)} us for {BATCH:,} of these"
+        yield f"  sorting {BATCH:,} rows, which runs on either side need, {self.streams.sorting(self.by):,.0f} us"
         yield f"  with buckets as in 2002, not in the order of time, and tuple by tuple: {self._of_2002()}"
         yield f"  unit costs: {self.by.says}"
 
@@ -103,7 +113,7 @@ def kept_rows(node: Join, arms: Sequence[Arm], given: Given) -> Kept:
     streams, by = streams_of(node, arms, given), found()
     if node.using in KEPT:
         return Kept(node.using, "as asked for", ways=KEPT[node.using], streams=streams, by=by)
-    left, right = (min(WAYS, key=partial(streams.cost, at, by=by)) for at in (0, 1))
+    left, right = streams.cheapest(by)
     reason = "the cheapest by the cost model, and changed while another is cheaper"
     return Kept(BY_COST, reason, ways=(left, right), streams=streams, by=by, changing=True)
 

@@ -7,11 +7,12 @@ way. The unit costs are nanoseconds on the running machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import log2
 
-from windrow.spec.keeping import Keeping
+from windrow.spec.keeping import RUNS, Keeping
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,19 @@ def inserted(way: Keeping, unit: Unit, rows: int, held: int) -> float:
 def arranged(unit: Unit, rows: int) -> float:
     """A batch is sorted, which it is if one of the sides, or both, are in runs."""
     return rows * unit.sort * log2(2 + rows)
+
+
+def cheapest(costs: Sequence[Mapping[Keeping, float]], arranging: float) -> tuple[Keeping, Keeping]:
+    """The ways of both sides together. ``costs``: of each side by way; ``arranging``: to sort the batches of both.
+
+    >>> cheapest([{"runs": 1, "hash": 2}, {"runs": 1, "hash": 2}], 1.5), cheapest([{"runs": 1, "hash": 2}] * 2, 3)
+    (('runs', 'runs'), ('hash', 'hash'))
+    """
+
+    def together(ways: tuple[Keeping, Keeping]) -> float:
+        return costs[0][ways[0]] + costs[1][ways[1]] + (arranging if RUNS in ways else 0.0)
+
+    return min(product(costs[0], costs[1]), key=together)
 
 
 def moved(way: Keeping, unit: Unit, held: int) -> float:
