@@ -111,8 +111,8 @@ def test_explain_has_the_rates_and_the_response_of_each_way():
     query = left.join(right, on="k", within=(-60 * SECOND, 60 * SECOND)).select("k", u=LATER).order_by("u")
     said = query.explain()
     assert "join in order as adaptive: ORDER BY its time" in said
-    assert "100 and 2,000 rows a second (declared), |w| = 60 seconds, c = 0.7 ns: c|w|l1 l2 = 0.0084, less than" in said
-    assert "sync-filter: mean response 5,005.29" in said
+    assert "100 and 2,000 rows a second (declared), |w| = 60 seconds, c = 0.9 ns: c|w|l1 l2 = 0.0108, less than" in said
+    assert "sync-filter: mean response 5,005.30" in said
     assert "filter-order: mean response 5,005.25" in said
     assert "latency: none but that of the join" in said
 

@@ -12,10 +12,10 @@ from windrow.logical.checked_order import timeless
 from windrow.logical.nodes import Apply, Filter, Join, Lookup, MultiJoin, Node, Project, Split
 from windrow.operators import InOrderJoin, Operator, WindowJoin
 from windrow.operators import MultiJoin as MultiJoinOperator
-from windrow.operators.joins.costs import Unit
 from windrow.operators.joins.opib_join import refused
 from windrow.operators.joins.window_join import NAMES, Kind, On
 from windrow.planner.choose import Choice, Option
+from windrow.planner.choose.calibrated import found
 from windrow.planner.choose.costs.in_order import Streams, filter_order, filters, keeps_up, sync_filter
 from windrow.planner.choose.flow import UNTIL_THE_END, Flow, weakest
 from windrow.planner.choose.flows import Flows
@@ -59,7 +59,7 @@ def cost_of(node: Join | MultiJoin) -> float | None:
     if timeless(node):
         return None
     dtype = node.inputs[0].schema[node.inputs[0].progress or ""]
-    return Unit().scan / (1000 if isinstance(dtype, pl.Datetime) else DAY)
+    return found().unit.scan / (1000 if isinstance(dtype, pl.Datetime) else DAY)
 
 
 def _mode(node: Join | MultiJoin) -> Mode:
