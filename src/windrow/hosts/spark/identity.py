@@ -81,12 +81,21 @@ def _advice(then: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
     if then["algorithm"] != here["algorithm"]:
         found.append(
             "The state of one algorithm cannot be used by another. to_spark(checkpoint=..) and windrow run keep the "
-            f"algorithm of the first start. To continue with this checkpoint, give using={then['algorithm']!r} or the "
-            "hint USING(..)."
+            "algorithm of the first start. To continue with this checkpoint, give "
+            f"using={_using(then['algorithm'])!r} or the hint USING(..)."
         )
     if then["source columns"] != here["source columns"]:
         found.append("Over files, schema=.. declares the columns, whichever files are there.")
     return found
+
+
+def _using(algorithm: str) -> str:
+    """What a query says to have an algorithm: joins are named by their first word.
+
+    >>> _using("paned"), _using("oa-join"), _using("iop, opib-join")
+    ('paned', 'oa', 'iop')
+    """
+    return algorithm.split(", ")[0].removesuffix("-join") if algorithm.endswith("-join") else algorithm
 
 
 def _indented(value: object) -> str:

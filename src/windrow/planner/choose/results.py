@@ -182,7 +182,9 @@ def _join(stage: Stage, node: Join, given: Sequence[Flow]) -> Flow:
     }[node.how]
     in_order = not stage.algorithm.endswith(("oa-join", "limited-join"))
     disorder = 0.0 if in_order else max(f.disorder for f in given)
-    groups = max(f.keys(keys_of(stage)) for f in given)
+    keys = [f.keys(keys_of(stage)) for f in given]
+    of_side = {"inner": min(keys), "semi": min(keys), "right": keys[1], "full": max(keys)}
+    groups = of_side.get(node.how, keys[0])
     return Flow(rate, groups, disorder, max(f.wait for f in given))
 
 
