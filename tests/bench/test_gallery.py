@@ -63,7 +63,16 @@ def test_a_claim_whose_workload_was_chosen_shows_what_the_others_give(invoke):
 def test_experiments_whose_workload_was_chosen_say_so_in_the_page_of_experiments():
     """Every claim that says so in its own line does in the page's, too."""
     lines = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text().split("\n")
-    for name in ("flush", "slide-by-tuple", "wid-vs-buffering", "union-skew", "agg-skew", "adaptwid", "spark-sliding"):
+    for name in (
+        "flush",
+        "slide-by-tuple",
+        "wid-vs-buffering",
+        "union-skew",
+        "agg-skew",
+        "adaptwid",
+        "spark-sliding",
+        "optimizer-grid",
+    ):
         (line,) = [line for line in lines if line.startswith(f"| {name} |")]
         assert AFTERWARDS in line, name
 
