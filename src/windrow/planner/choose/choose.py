@@ -10,6 +10,7 @@ from windrow.planner.choose.statistics import Workload
 
 CLOSE = 1.1  # times that differ by less are the same: the one with less memory wins
 SAFE = "paned"  # its cost hardly grows with RANGE / SLIDE, or with the rows of a group
+FAR = 2.0  # but with the panes of a SLIDE, of which RANGE and SLIDE without a large common divisor make many
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def choose(
     if not fitting:
         least = min(able, key=lambda o: (o.bytes, o.micros))
         return Choice(least.name, f"none fits into {memory:,} bytes, this one has the least state", options, workload)
-    if workload.basis == "assumed" and any(o.name == SAFE for o in fitting):
+    if workload.basis == "assumed" and any(o.name == SAFE and o.micros <= FAR * fitting[0].micros for o in fitting):
         return Choice(SAFE, "nothing is known of the stream, and it is never far from the fastest", options, workload)
     near = [o for o in fitting if o.micros <= fitting[0].micros * CLOSE]
     best = min(near, key=lambda o: o.bytes)
