@@ -200,3 +200,12 @@ def at_the_end(data, marker):
     far = pl.lit(5000) if data.schema["t"] == pl.Int64() else pl.datetime(1990, 1, 1, time_zone="UTC")
     nothing = pl.DataFrame([dict.fromkeys(data.columns)], schema=data.schema)
     return nothing.with_columns(far.cast(data.schema["t"]).alias(marker or "t"))
+
+
+def test_partners_of_which_no_column_is_wanted():
+    """Right rows in several runs, and a result that has the left columns alone."""
+    left = wr.stream([{"t": t, "k": t % 2} for t in range(6)], "t", slack=0, name="l")
+    right = wr.stream([{"t": t, "k": t % 2, "x": t} for t in range(6)], "t", slack=0, name="r")
+    replay(left.join_asof(right, by="k", tolerance=3, how="inner").select("t", "k"), runs=4)
+    counted = left.join_asof(right, by="k", tolerance=3).window(3).group_by("k").agg(n=wr.count())
+    replay(counted, runs=4)

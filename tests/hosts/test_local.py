@@ -26,6 +26,9 @@ def test_rows_and_promises_in_results_out():
     counts = {
         "rows_joined": 0,
         "rows_freed": 0,
+        "rows_shed": 0,
+        "pairs_near": 0,
+        "pairs_missed": 0,
         "rows_in": 2,
         "rows_bad": 1,
         "rows_late": 0,

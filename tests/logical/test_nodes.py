@@ -43,6 +43,7 @@ QUERIES = {
     "Distinct": lambda: stream().distinct(),
     "Ordered": lambda: stream().order_by("t", "y DESC"),
     "Join": lambda: stream("a").join(stream("b"), on="k", within=(0, 5)),
+    "MultiJoin": lambda: wr.multi_join(stream("a"), stream("b"), stream("c"), on="k", within=5),
     "AsOf": lambda: stream("a").join_asof(stream("b"), by="k", max_keys=9),
     "Sequence": lambda: wr.seq({"a": stream("a"), "b": stream("b")}, on="k", within=5),
     "Lookup": lambda: stream().join(NAMES, on="k", how="left", where="x > 5"),

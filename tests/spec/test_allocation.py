@@ -128,9 +128,9 @@ def test_limits_must_leave_something(limit):
 
 
 def test_a_policy_must_fit_the_limits():
-    with pytest.raises(PlanError, match="max_rate cannot be shared by the policy 'slower'; available: equal, inverse"):
+    with pytest.raises(PlanError, match="max_rate cannot be shared by 'slower'; share can be equal, inverse"):
         allocate((1, 1), (1, 1), 1, None, "slower")
-    with pytest.raises(PlanError, match="max_rate and max_state cannot be shared by the policy 'slower'"):
+    with pytest.raises(PlanError, match="max_rate and max_state cannot be shared by 'slower'"):
         allocate((1, 1), (1, 1), 1, 1, "slower")
     with pytest.raises(PlanError, match="give max_rate, max_state or both"):
         allocate((1, 1), (1, 1), None, None, "equal")

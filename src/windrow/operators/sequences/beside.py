@@ -32,6 +32,8 @@ def beside(rows: Batch, partners: Sequence[Partners], types: tuple[Types, Types]
     [(1, 'y', 5), (2, None, 6)]
     """
     columns = [rows[name] for name in types[0]]
+    if not types[1]:  # a frame without columns has no rows to take
+        return pl.DataFrame([*columns, rows[PROGRESS]])
     if len(partners) == 1 and partners[0].of is None:
         at = pl.Series(partners[0].places)
         columns += [partners[0].frame[name].gather(at) for name in types[1]]
