@@ -1,5 +1,6 @@
 """AsOfJoin against all right rows, in any order of arrival, with a restore between any two calls."""
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -9,6 +10,7 @@ from restarting import Restarting
 from windrow.errors import DataError
 from windrow.operators import AsOfJoin, Side
 from windrow.operators.sequences.as_of_join import Nearness
+from windrow.operators.sequences.beside import Partners, beside
 from windrow.progress import END, START, Punctuation
 
 NAN = float("nan")
@@ -142,3 +144,9 @@ def test_a_left_row_waits_for_no_right_row_with_its_own_time_if_that_must_be_ear
     assert join.on_punctuation(1, Punctuation(9)) == []
     pairs, *_ = join.on_punctuation(1, Punctuation(10))
     assert pairs.rows() == [(0, 0, 0, 10)]
+
+
+def test_no_column_of_the_right_side_is_wanted_where_partners_are_in_several_runs():
+    left, right = pl.DataFrame({"a": [1, 2], "@t": [5, 6]}), pl.DataFrame({"b": ["x", "y"]})
+    partners = [Partners(right, np.array([at]), np.array([at])) for at in (0, 1)]
+    assert beside(left, partners, ({"a": pl.Int64()}, {})).rows() == [(1, 5), (2, 6)]
