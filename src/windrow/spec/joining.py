@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from windrow.errors import PlanError
+from windrow.windows.pairing import Pairing, SameWindow, Side
 
+SIDES: tuple[Side, Side] = (0, 1)
 PARTS = 16  # stretches in the longer window
 FEW = 8  # rows that a stretch may have at the least, if it is not longer than the window
 BETTER = 1.1  # how many times as many results there must be before the other window comes first
@@ -44,6 +46,19 @@ class Limits:
                 "fewer shards"
             )
         return replace(self, max_rate=rate, max_state=state)
+
+
+def held_for(window: Pairing) -> tuple[int, int]:
+    """How long rows of each side are held at the most: until the last partner comes.
+
+    >>> from windrow.windows.pairing import Within
+    >>> held_for(Within(-9, 4)), held_for(SameWindow(10, origin=1))
+    ((5, 10), (10, 10))
+    """
+    if isinstance(window, SameWindow):
+        return window.length, window.length
+    left, right = (max(0, int(window.partners(side, 0)[1]) + 1) for side in SIDES)
+    return left, right
 
 
 def stretch_length(windows: tuple[int, int], max_rate: float | None) -> int:

@@ -17,13 +17,11 @@ from windrow.operators.state.parts import part_of, together
 from windrow.operators.state.runs import Runs
 from windrow.progress import END, START, Punctuation
 from windrow.spec.batches import Batch, Changes, State
-from windrow.spec.joining import SEED, Limits, stretch_length
+from windrow.spec.joining import SEED, SIDES, Limits, held_for, stretch_length
 from windrow.spec.names import PROGRESS
-from windrow.windows.pairing import Side as PairSide
 from windrow.windows.tuples import Bools, Ints
 
 JOIN, PROMISES, STRETCHES = "join", "promises", "stretches"
-SIDES: tuple[PairSide, PairSide] = (0, 1)
 Held = tuple[float | None, float | None]
 
 
@@ -54,7 +52,7 @@ class LimitedJoin:
         self.limits = limits
         self.rows_of = rows_of
         rate = None if limits.max_rate is None else limits.max_rate / unit
-        windows = _held_for(join, 0), _held_for(join, 1)
+        windows = held_for(join.window)
         self.length = stretch_length(windows, rate)
         self.shedder = Shedder(Limits(rate, limits.max_state, limits.policy, limits.seed), windows, self.length)
         self.window = Shortened(join.window)
@@ -206,11 +204,6 @@ class LimitedJoin:
 
     def state_bytes(self) -> int:
         return self.join.state_bytes() + sum(runs.state_bytes() for runs in self.waiting)
-
-
-def _held_for(join: WindowJoin, side: PairSide) -> int:
-    """How long a row of a side is held: until its last partner comes."""
-    return max(0, int(join.window.partners(side, 0)[1]) + 1)
 
 
 def _stretches(rows: Batch | None, length: int) -> Ints:

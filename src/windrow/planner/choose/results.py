@@ -23,7 +23,6 @@ from windrow.logical.nodes import (
     Node,
     Ordered,
     PairAggregate,
-    Side,
     Together,
     Top,
     WindowAggregate,
@@ -35,10 +34,9 @@ from windrow.planner.choose.statistics import WIDTH
 from windrow.planner.limited import unit_of
 from windrow.planner.plan import Stage
 from windrow.spec.allocation import Allocation, allocate
+from windrow.spec.joining import held_for
 from windrow.spec.names import PROGRESS
 from windrow.windows import Landmark, Partitioned, Session, SlideByTuple, Sliding
-
-SIDES: tuple[Side, Side] = (0, 1)
 
 
 def out_of(stage: Stage, given: Sequence[Flow]) -> Flow:
@@ -148,7 +146,7 @@ def pairs_of(stage: Stage, given: Sequence[Flow]) -> float:
     assert isinstance(node, Join)
     length = ((node.window.width - 1) // grain + 1) * grain  # of windows, those that end in a stretch of time
     found = regulated(node, given)
-    recall = 1.0 if found is None else found.recall((given[0].rate, given[1].rate), held_for(node))
+    recall = 1.0 if found is None else found.recall((given[0].rate, given[1].rate), held_for(node.window))
     return selectivity(stage, given) * given[0].rate * given[1].rate * length * recall
 
 
@@ -158,13 +156,7 @@ def regulated(node: Join, given: Sequence[Flow]) -> Allocation | None:
     if limits is None or not all(rates):
         return None
     rate = None if limits.max_rate is None else limits.max_rate / unit_of(node)
-    return allocate(rates, held_for(node), rate, limits.max_state, limits.policy)
-
-
-def held_for(node: Join) -> tuple[int, int]:
-    """How long each side is held: until its last partner comes."""
-    left, right = (max(0, int(node.window.partners(side, 0)[1]) + 1) for side in SIDES)
-    return left, right
+    return allocate(rates, held_for(node.window), rate, limits.max_state, limits.policy)
 
 
 def _join(stage: Stage, node: Join, given: Sequence[Flow]) -> Flow:

@@ -11,13 +11,12 @@ import polars as pl
 
 from windrow.operators.kernels.key_hash import hashes
 from windrow.spec.allocation import Two, allocate, output_rate, split, state_shares
-from windrow.spec.joining import BETTER, SEED, Limits, drawn, stretch_length
+from windrow.spec.joining import BETTER, SEED, SIDES, Limits, drawn, held_for, stretch_length
 from windrow.testing.oracle.values import Row
-from windrow.windows.pairing import Pairing, Side
+from windrow.windows.pairing import Pairing
 
 Pair = Callable[[Row, Row], Any]
 COUNT = tuple[int, int]
-SIDES: tuple[Side, Side] = (0, 1)
 
 
 @dataclass(frozen=True)
@@ -40,10 +39,10 @@ class Limited:
     holder: int | None = None
 
     def __post_init__(self) -> None:
-        self.windows = tuple(max(0, int(self.window.partners(side, 0)[1]) + 1) for side in SIDES)
+        self.windows = held_for(self.window)
         limit = self.limits.max_rate
         self.rate = None if limit is None else limit / self.unit
-        self.length = stretch_length((self.windows[0], self.windows[1]), self.rate)
+        self.length = stretch_length(self.windows, self.rate)
 
     def pairs(self, sides: Sequence[Sequence[Timed]]) -> Iterator[tuple[Row, Row]]:
         """All pairs, near or not: what each row meets when it comes."""
@@ -76,7 +75,7 @@ class Limited:
         return tuple(sum(c[side] for c in counts) / (parts * self.length) for side in SIDES)  # type: ignore[return-value]
 
     def _allocated(self, rates: Two) -> tuple[Two, Two]:
-        limits, windows = self.limits, (self.windows[0], self.windows[1])
+        limits, windows = self.limits, self.windows
         default = None if limits.max_state is None else ("slower" if limits.max_rate is None else "best")
         policy = limits.policy or default
         if policy in ("slower", "best"):
