@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from windrow.bench.experiment import Experiment, Outcome
-from windrow.bench.shedding import Setting, near_model, near_recall, outcome, plot_results
+from windrow.bench.shedding import RECALL, Setting, near_model, near_recall, outcome, plot_results
 
 SETTING = Setting(rates=(80, 20), windows=(9, 1), keys=(50, 12), max_rate=10, max_state=None)
 TITLES = {
@@ -34,9 +34,7 @@ def claims(figures: Mapping[str, float]) -> dict[str, bool]:
         "equal shares of the service rate give the most results": results["equal"] > max(others),
         "by rate and by its inverse there are about as many, within 10 %": abs(by_rate / inverse - 1) <= 0.1,
         "all counts are within 5 % of Eq. 10": near_model(figures, list(TITLES), 0.05),
-        "the recall that the join reports is within 0.02 of the true one": near_recall(
-            SETTING, figures, list(TITLES), 0.02
-        ),
+        RECALL: near_recall(SETTING, figures, list(TITLES), 0.02),
     }
 
 
