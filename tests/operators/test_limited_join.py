@@ -60,7 +60,7 @@ def all_limits(draw):
     return Limits(rate, state, draw(st.none() | st.sampled_from(known)), draw(st.integers(0, 3)))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=900)
 @given(lefts=side_rows, rights=side_rows, window=windows, limits=all_limits(), data=st.data())
 def test_what_is_shed_depends_on_the_rows_alone(lefts, rights, window, limits, data):
     sides = [[(k, t, n) for n, (k, t) in enumerate(side)] for side in (lefts, rights)]
