@@ -60,6 +60,11 @@ class Ranges:
     """
 
     lengths: tuple[int, ...]
+    by_rows: tuple[bool, ...] = ()  # of inputs whose last so many rows are held; none are, if it is empty
+
+    def counts(self, of: int) -> bool:
+        """Whether the length of an input is a number of rows: it holds the last ones before the row that comes."""
+        return bool(self.by_rows) and self.by_rows[of]
 
     def near(self, times: Sequence[int]) -> bool:
         """Whether rows with these times, one of each input, can be a result."""
@@ -105,4 +110,6 @@ class Ranges:
 
     def _back(self, value: int, of: int) -> int:
         """The least time of a row of an input that is held when one with this time comes."""
+        if self.counts(of) and value != END:
+            return START
         return value if value in (START, END) else value - self.lengths[of] + 1

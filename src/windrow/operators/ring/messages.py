@@ -1,0 +1,111 @@
+"""What the nodes of a distributed join send each other: Arrow frames under schema tags, and a few small values."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+import polars as pl
+
+from windrow.errors import InternalError
+from windrow.spec.batches import Batch
+
+
+class Kind(IntEnum):
+    """What a message is for."""
+
+    SETUP = 0  # the layout of the state and the orders of probes, for all nodes
+    TRAIN = 1  # input rows, one after another: they build the state and probe it
+    PARTIALS = 2  # intermediate results on their way through the state of the other streams
+    MOVE = 3  # state on its way to the nodes that are to hold it
+    DONE = 4  # all rows are processed: every node reports, and waits for the next round
+
+
+HEADER = struct.Struct("<BqhhBI")  # kind, train, sender, level, end, length of what describes the frames
+NEWEST = pl.CompatLevel.newest()  # both ends are the same program: text and binary columns cross as they are in memory
+
+
+class Payload:
+    """A frame, or its bytes: what is only passed on is neither read nor written again."""
+
+    __slots__ = ("_bytes", "_frame")
+
+    def __init__(self, frame: Batch | None = None, data: bytes | memoryview | None = None) -> None:
+        self._frame, self._bytes = frame, data
+
+    @property
+    def frame(self) -> Batch:
+        if self._frame is None:
+            assert self._bytes is not None
+            self._frame = pl.read_ipc_stream(io.BytesIO(self._bytes))
+        return self._frame
+
+    @property
+    def data(self) -> bytes | memoryview:
+        if self._bytes is None:
+            assert self._frame is not None
+            out = io.BytesIO()
+            self._frame.write_ipc_stream(out, compat_level=NEWEST)
+            self._bytes = out.getbuffer()
+        return self._bytes
+
+    def size(self) -> int:
+        """Bytes, about."""
+        if self._bytes is not None:
+            return len(self._bytes)
+        assert self._frame is not None
+        return int(self._frame.estimated_size())
+
+
+@dataclass(frozen=True)
+class Message:
+    """``train``: the input rows that it belongs to. ``sender``: the node that made it, for the control of its life
+    span. ``level``: how many streams an intermediate result has rows of, less one. ``end``: it is the last one of its
+    level at the head. ``frames`` have the schema tag of their rows as their name. ``to``: the node that it is for;
+    None: the next one.
+    """
+
+    kind: Kind
+    train: int = 0
+    sender: int = 0
+    level: int = 0
+    end: bool = False
+    frames: Mapping[str, Payload] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    to: int | None = None
+
+    def size(self) -> int:
+        """Bytes on the wire, about."""
+        return HEADER.size + sum(payload.size() for payload in self.frames.values())
+
+    def parts(self) -> list[bytes | memoryview]:
+        """The message as it is sent: buffers that follow each other."""
+        blobs = [payload.data for payload in self.frames.values()]
+        about = json.dumps([[[n, len(b)] for n, b in zip(self.frames, blobs, strict=True)], self.values]).encode()
+        header = HEADER.pack(self.kind, self.train, self.sender, self.level, self.end, len(about))
+        return [header, about, *blobs]
+
+    @classmethod
+    def read(cls, data: memoryview) -> Message:
+        """What ``parts`` has written."""
+        try:
+            kind, train, sender, level, end, size = HEADER.unpack_from(data)
+            at = HEADER.size + size
+            named, values = json.loads(bytes(data[HEADER.size : at]))
+            frames = {}
+            for name, length in named:
+                frames[name] = Payload(data=data[at : at + length])
+                at += length
+        except (struct.error, ValueError) as error:
+            raise InternalError(f"a message of the ring cannot be read ({error})") from None
+        return cls(Kind(kind), train, sender, level, bool(end), frames, values)
+
+
+def payloads(frames: Mapping[str, Batch]) -> dict[str, Payload]:
+    """Frames that are there, to be sent."""
+    return {name: Payload(frame) for name, frame in frames.items()}

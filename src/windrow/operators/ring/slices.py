@@ -1,0 +1,143 @@
+"""A slice: the rows of one stream that one node holds, in the order of the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from windrow.errors import InternalError
+from windrow.spec.batches import Batch, Changes, State
+from windrow.windows.tuples import Ints
+
+NUMBER, TIME = "@n", "@t"  # the place of a row in its stream, and its progress value
+MANY = 32  # pieces of a frame, from which on it is copied into one
+
+
+class Slice:
+    """Rows are added at the young end and leave at the old one. Their numbers do not decrease, and are those that all
+    nodes mean when they say which rows a probe meets.
+
+    ``start`` is the first row that belongs to the node now; older ones may still be there for rows that probe them.
+
+    >>> rows = Slice()
+    >>> rows.append(pl.DataFrame({"@n": [3, 4, 5], "@t": [10, 10, 12]}))
+    >>> rows.start = 4
+    >>> rows.height, rows.live, [int(at) for at in rows.places(np.array([4, 5]))]
+    (3, 2, [1, 2])
+    """
+
+    def __init__(self) -> None:
+        self.frame: Batch | None = None
+        self.numbers: Ints = np.empty(0, np.int64)
+        self.times: Ints = np.empty(0, np.int64)
+        self.start = 0
+        self.stop = 0  # the number of the youngest row that has been here, and one
+        self._stored: list[tuple[int, int]] = []  # numbers of the first and the last row of each stored run
+        self._names: set[str] = set()
+
+    @property
+    def height(self) -> int:
+        """Rows that are here, whether they still belong to the node or not."""
+        return len(self.numbers)
+
+    @property
+    def live(self) -> int:
+        """Rows that belong to the node."""
+        return self.height - int(np.searchsorted(self.numbers, self.start))
+
+    def append(self, rows: Batch) -> None:
+        """Take rows that are younger than all that have been here."""
+        if not rows.height:
+            return
+        numbers = rows[NUMBER].to_numpy()
+        if int(numbers[0]) < self.stop:
+            raise InternalError(f"row {numbers[0]} came to a slice that has had all rows before {self.stop}")
+        self.frame = rows if self.frame is None or not self.height else pl.concat([self.frame, rows], rechunk=False)
+        if self.frame.n_chunks() > MANY:
+            self.frame = self.frame.rechunk()
+        self.numbers = np.concatenate([self.numbers, numbers])
+        self.times = np.concatenate([self.times, rows[TIME].to_numpy()])
+        self.stop = int(numbers[-1]) + 1
+
+    def places(self, numbers: Ints) -> NDArray[np.int64]:
+        """Where the rows with these numbers are, or would be."""
+        return np.searchsorted(self.numbers, numbers)
+
+    def between(self, first: int, last: int) -> Batch | None:
+        """The rows with numbers in [first, last)."""
+        low, high = (int(at) for at in self.places(np.array([first, last])))
+        return self.frame[low:high] if self.frame is not None and high > low else None
+
+    def columns(self, names: Sequence[str], at: Ints) -> Batch:
+        """Some columns of the rows at some places."""
+        assert self.frame is not None
+        return self.frame.select(names)[at]
+
+    def emptied(self, start: int, stop: int) -> Slice:
+        """The slice without rows, for those with numbers in [start, stop)."""
+        other = Slice()
+        other.start, other.stop = start, min(start, stop)
+        other._names = self._names  # what is stored of it must be deleted
+        return other
+
+    def forget(self, before: int) -> None:
+        """Let go of the rows before a number."""
+        count = int(np.searchsorted(self.numbers, before))
+        if count and self.frame is not None:
+            self.numbers, self.times = self.numbers[count:], self.times[count:]
+            self.frame = self.frame[count:] if self.height else None
+            if self.frame is not None and count > self.height:  # a view keeps all that it was cut from
+                self.frame = pl.concat([self.frame, self.frame.clear()], rechunk=True)
+
+    # -- state -------------------------------------------------------------------------------------------------
+    def _runs(self) -> list[tuple[int, int]]:
+        """The numbers of the rows in each run as it is to be stored: what is new is one more run, merged with those
+        before it that are less than twice as large, so that a row is written O(log n) times.
+        """
+        self.forget(self.start)
+        if not self.height:
+            return []
+        first, last = int(self.numbers[0]), int(self.numbers[-1])
+        runs = [run for run in self._stored if run[1] >= first and run[1] <= last]
+        begin = runs[-1][1] + 1 if runs else first
+        if begin > last:
+            return runs
+        while runs and self._count(runs[-1][0], begin) < 2 * self._count(begin, last + 1):
+            begin = runs.pop()[0]
+        return [*runs, (max(begin, first), last)]
+
+    def _count(self, first: int, last: int) -> int:
+        low, high = self.places(np.array([first, last]))
+        return int(high - low)
+
+    def snapshot(self) -> State:
+        self.forget(self.start)
+        return {} if self.frame is None else {str(int(self.numbers[0])): self.frame}
+
+    def changes(self) -> Changes:
+        runs = self._runs()
+        named = {str(first): (first, last) for first, last in runs}
+        old = set(self._stored)
+        found: Changes = {
+            name: self.between(first, last + 1) for name, (first, last) in named.items() if (first, last) not in old
+        }
+        found |= dict.fromkeys(self._names - named.keys())
+        self._stored, self._names = runs, set(named)
+        return found
+
+    def restore(self, state: State, start: int, stop: int) -> None:
+        """The stored runs; those before ``start`` had left."""
+        self.__init__()  # type: ignore[misc]
+        for name in sorted(state, key=int):
+            rows = state[name]
+            self.append(rows)
+            self._stored.append((int(rows[NUMBER][0]), int(rows[NUMBER][-1])))
+        self._names = set(state)
+        self.start, self.stop = start, stop
+        self.forget(start)
+
+    def state_bytes(self) -> int:
+        return 0 if self.frame is None else int(self.frame.estimated_size())
