@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -27,35 +27,58 @@ class Kind(IntEnum):
 
 
 HEADER = struct.Struct("<BqhhBI")  # kind, train, sender, level, end, length of what describes the frames
+Bytes = bytes | memoryview
+Pack = Callable[[Bytes], tuple[Bytes, int]]
 NEWEST = pl.CompatLevel.newest()  # both ends are the same program: text and binary columns cross as they are in memory
 
 
+def _as_it_is(data: Bytes) -> tuple[Bytes, int]:
+    return data, 0
+
+
 class Payload:
-    """A frame, or its bytes: what is only passed on is neither read nor written again."""
+    """A frame, or its bytes: what is only passed on is neither read nor written again.
 
-    __slots__ = ("_bytes", "_frame")
+    ``unpack``: of bytes that are compressed, what makes the ``size`` ones of them that they were.
+    """
 
-    def __init__(self, frame: Batch | None = None, data: bytes | memoryview | None = None) -> None:
-        self._frame, self._bytes = frame, data
+    __slots__ = ("_bytes", "_frame", "_packed", "_unpack")
+
+    def __init__(
+        self,
+        frame: Batch | None = None,
+        data: Bytes | None = None,
+        size: int = 0,
+        unpack: Callable[[Bytes, int], Bytes] | None = None,
+    ) -> None:
+        self._frame, self._bytes, self._unpack = frame, None if size else data, unpack
+        self._packed = (data, size) if data is not None and size else None
 
     @property
     def frame(self) -> Batch:
         if self._frame is None:
-            assert self._bytes is not None
+            if self._bytes is None:
+                assert self._packed is not None
+                assert self._unpack is not None
+                self._bytes = self._unpack(*self._packed)
             self._frame = pl.read_ipc_stream(io.BytesIO(self._bytes))
         return self._frame
 
-    @property
-    def data(self) -> bytes | memoryview:
-        if self._bytes is None:
-            assert self._frame is not None
-            out = io.BytesIO()
-            self._frame.write_ipc_stream(out, compat_level=NEWEST)
-            self._bytes = out.getbuffer()
-        return self._bytes
+    def packed(self, pack: Pack) -> tuple[Bytes, int]:
+        """The bytes to be sent, and how many there were before they were compressed; 0 if they are not."""
+        if self._packed is None:
+            if self._bytes is None:
+                assert self._frame is not None
+                out = io.BytesIO()
+                self._frame.write_ipc_stream(out, compat_level=NEWEST)
+                self._bytes = out.getbuffer()
+            return pack(self._bytes)
+        return self._packed
 
     def size(self) -> int:
         """Bytes, about."""
+        if self._packed is not None:
+            return self._packed[1]
         if self._bytes is not None:
             return len(self._bytes)
         assert self._frame is not None
@@ -83,23 +106,24 @@ class Message:
         """Bytes on the wire, about."""
         return HEADER.size + sum(payload.size() for payload in self.frames.values())
 
-    def parts(self) -> list[bytes | memoryview]:
-        """The message as it is sent: buffers that follow each other."""
-        blobs = [payload.data for payload in self.frames.values()]
-        about = json.dumps([[[n, len(b)] for n, b in zip(self.frames, blobs, strict=True)], self.values]).encode()
+    def parts(self, pack: Pack = _as_it_is) -> list[Bytes]:
+        """The message as it is sent: buffers that follow each other. ``pack`` may compress one."""
+        blobs = [payload.packed(pack) for payload in self.frames.values()]
+        named = [[name, len(data), size] for name, (data, size) in zip(self.frames, blobs, strict=True)]
+        about = json.dumps([named, self.values]).encode()
         header = HEADER.pack(self.kind, self.train, self.sender, self.level, self.end, len(about))
-        return [header, about, *blobs]
+        return [header, about, *(data for data, _ in blobs)]
 
     @classmethod
-    def read(cls, data: memoryview) -> Message:
+    def read(cls, data: memoryview, unpack: Callable[[Bytes, int], Bytes] | None = None) -> Message:
         """What ``parts`` has written."""
         try:
             kind, train, sender, level, end, size = HEADER.unpack_from(data)
             at = HEADER.size + size
             named, values = json.loads(bytes(data[HEADER.size : at]))
             frames = {}
-            for name, length in named:
-                frames[name] = Payload(data=data[at : at + length])
+            for name, length, before in named:
+                frames[name] = Payload(None, data[at : at + length], before, unpack)
                 at += length
         except (struct.error, ValueError) as error:
             raise InternalError(f"a message of the ring cannot be read ({error})") from None

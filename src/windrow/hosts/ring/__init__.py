@@ -1,0 +1,1 @@
+"""Rings of processes: their connections, their state in files, and simulated ones."""
