@@ -138,7 +138,8 @@ class Stage:
     """What holds state. The first of ``steps`` takes arm i on port i; an aggregation has one arm, a join two.
 
     ``number`` names it in checkpoints and in ``explain``. ``spread``: the columns of its results with the values by
-    which its rows were spread over shards, in that order; None where results do not have them all.
+    which its rows were spread over shards, in that order; None where results do not have them all. ``ring``: its shards
+    are nodes that are connected with each other; ``nodes``: how many of them the query asks for.
     """
 
     number: int
@@ -149,6 +150,8 @@ class Stage:
     late: tuple[tuple[str, pl.DataType], ...] = ()  # the columns of its late records
     choice: Choice | None = None  # why this algorithm, where there are several
     spread: tuple[str, ...] | None = None
+    ring: bool = False
+    nodes: int | None = None
 
     @property
     def inputs(self) -> tuple[Pipeline, ...]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from windrow.errors import WindrowError
 from windrow.hosts.ring.squeeze import Squeeze, unpacked
-from windrow.operators.ring.messages import Message
+from windrow.operators.ring.messages import Kind, Message
 
 CONNECT = 60.0  # seconds that nodes have to find each other
 ROOM = 1 << 26  # bytes that wait for a node before those who send to it have to wait
@@ -60,29 +60,38 @@ class Inbox:
     held: int = 0  # bytes
     most: int = 0
     sending: bool = False
-    waiting: deque[tuple[int, Message | LostError]] = field(default_factory=deque)
+    waiting: deque[tuple[int, Message]] = field(default_factory=deque)
+    commits: deque[tuple[int, Message]] = field(default_factory=deque)  # they can overtake what is on its way round
+    lost: LostError | None = None
     changed: threading.Condition = field(default_factory=threading.Condition)
 
-    def put(self, size: int, message: Message | LostError) -> None:
+    def put(self, size: int, message: Message) -> None:
         with self.changed:
-            while self.held > self.room and not self.sending and not isinstance(message, LostError):
+            while self.held > self.room and not self.sending:
                 self.changed.wait()
             self.held += size
             self.most = max(self.most, self.held)
-            self.waiting.append((size, message))
+            (self.commits if message.kind == Kind.COMMIT else self.waiting).append((size, message))
             self.changed.notify_all()
 
-    def take(self, wait: bool) -> Message | None:
+    def lose(self, lost: LostError) -> None:
+        """A node has gone: when what it has sent before is used up, nothing more can come."""
         with self.changed:
-            while not self.waiting:
+            self.lost = lost
+            self.changed.notify_all()
+
+    def take(self, wait: bool, commit: bool = False) -> Message | None:
+        lane = self.commits if commit else self.waiting
+        with self.changed:
+            while not lane:
+                if self.lost is not None:
+                    raise self.lost
                 if not wait:
                     return None
                 self.changed.wait()
-            size, message = self.waiting.popleft()
+            size, message = lane.popleft()
             self.held -= size
             self.changed.notify_all()
-        if isinstance(message, LostError):
-            raise message
         return message
 
     def send(self, sending: bool) -> None:
@@ -127,11 +136,17 @@ class TcpLinks:
     def receive(self, wait: bool) -> Message | None:
         return self.inbox.take(wait)
 
-    def close(self) -> None:
-        """Say goodbye: who is still there is not to think that this node has died."""
+    def receive_commit(self) -> Message:
+        """The next message about the end of a round."""
+        found = self.inbox.take(wait=True, commit=True)
+        assert found is not None
+        return found
+
+    def close(self, goodbye: bool = True) -> None:
+        """With a goodbye, unless the round has failed here: then the others must not wait for this node."""
         self._closing = True
         for link in self._out.values():
-            link.close()
+            link.close(goodbye)
         for each in (self.listener.socket, *self._in):
             _shut(each)
 
@@ -175,7 +190,7 @@ class TcpLinks:
                 self.inbox.put(size, Message.read(_exactly(found, size), unpacked))
         except (OSError, LostError) as error:
             if not self._closing:
-                self.inbox.put(0, LostError(f"node {node} at {self.addresses[node]} has gone ({error})"))
+                self.inbox.lose(LostError(f"node {node} at {self.addresses[node]} has gone ({error})"))
 
 
 class Outgoing:
@@ -204,9 +219,10 @@ class Outgoing:
             if done:
                 left[0] = left[0][done:]
 
-    def close(self) -> None:
-        with suppress(OSError):  # it has gone before
-            self.socket.sendall(LENGTH.pack(0))
+    def close(self, goodbye: bool) -> None:
+        if goodbye:
+            with suppress(OSError):  # the other one has gone before
+                self.socket.sendall(LENGTH.pack(0))
         self.socket.close()
 
 

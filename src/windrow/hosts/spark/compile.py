@@ -18,7 +18,8 @@ from windrow.hosts.spark.fragment import Fragment, Hosted
 from windrow.hosts.spark.map_side import MapSide, Taken
 from windrow.hosts.spark.native import native
 from windrow.hosts.spark.placed import Placed, placed_stages
-from windrow.hosts.spark.runner import BatchShards, StreamingShards
+from windrow.hosts.spark.ring import RingShards, ring_count
+from windrow.hosts.spark.runner import BatchShards, Level, StreamingShards
 from windrow.hosts.spark.schema import to_spark as spark_schema
 from windrow.hosts.spark.session import prepare, session, shard_count
 from windrow.hosts.spark.stamped import check_stamps, stamped
@@ -58,6 +59,8 @@ def to_spark(
         )
     spark = session_of(frames)
     count = shard_count(spark, shards)
+    if rings := [stage for stage in plan.stages() if stage.ring]:
+        count = ring_count(spark, count, shards is not None, [stage.nodes for stage in rings])
     if streaming:
         prepare(spark, count)
     if not with_late and (own := native(plan, sources)) is not None:
@@ -197,9 +200,21 @@ class _Compiler:
         live = None if self.depth is None else self.dormant
         runner = StreamingShards(self.plan, live) if self.streaming else BatchShards()
         for stages in self._levels(placed):
-            hosted = tuple(hosted for _, hosted in stages)
-            rows = runner.rows(rows, Fragment(hosted, placed.ids, self.limit, owners, names, self.strategies), stages)
+            for ring, some in self._by_runner(stages):
+                hosted = tuple(hosted for _, hosted in some)
+                fragment = Fragment(hosted, placed.ids, self.limit, owners, names, self.strategies)
+                rows = (RingShards(self.plan, self.streaming) if ring else runner).rows(rows, fragment, some)
         return rows
+
+    def _by_runner(self, stages: Level) -> list[tuple[bool, Level]]:
+        """The stages of a level: those that a ring runs, and the others. The nodes of a ring that has one shard, or
+        that is in a session, are all in that shard.
+        """
+        if self.depth is not None or self.shards == 1:
+            return [(False, stages)]
+        rings = [each for each in stages if each[0].ring]
+        others = [each for each in stages if not each[0].ring]
+        return [(ring, some) for ring, some in ((False, others), (True, rings)) if some]
 
     def _levels(self, placed: Placed) -> list[list[tuple[Stage, Hosted]]]:
         if self.depth is None:

@@ -91,9 +91,14 @@ def shard_ids(shards: int) -> list[int]:
     found: dict[int, int] = {}
     candidate = 0
     while len(found) < shards:
-        found.setdefault(_murmur3(candidate) % shards, candidate)
+        found.setdefault(partition_of(candidate, shards), candidate)
         candidate += 1
     return sorted(found.values())
+
+
+def partition_of(shard: int, partitions: int) -> int:
+    """Where Spark's hash partitioning puts the rows of a shard."""
+    return _murmur3(shard) % partitions
 
 
 def _murmur3(value: int, seed: int = 42) -> int:

@@ -24,6 +24,7 @@ class Kind(IntEnum):
     PARTIALS = 2  # intermediate results on their way through the state of the other streams
     MOVE = 3  # state on its way to the nodes that are to hold it
     DONE = 4  # all rows are processed: every node reports, and waits for the next round
+    COMMIT = 5  # a node has written its state, and, from the head, that of all nodes counts
 
 
 HEADER = struct.Struct("<BqhhBI")  # kind, train, sender, level, end, length of what describes the frames

@@ -125,6 +125,8 @@ class SlicedJoin:
                 sent = iter((self._moved(message),))
             case Kind.DONE:
                 sent = iter((self._reported(message),))
+            case _:
+                raise InternalError(f"a node of the ring cannot take {message.kind.name}")
         for each in sent:
             if isinstance(each, Message):
                 self.work.sent += 1
