@@ -135,9 +135,10 @@ class RingTask:
     def _connected(self, task: Any, node: int, wired: Wiring, kept: tuple[Store, int] | None) -> Iterator[TcpLinks]:
         listener, nodes = Listener(_host(task)), len(self.fragment.shards)
         key = f"{self.run_id}/{self.level}/{task.stageId()}/{task.getLocalProperty(BATCH)}"
-        addresses, secret = self.desk.meet(key, task.taskAttemptId(), node, nodes, listener.address)
-        links = TcpLinks(node, listener, addresses, secret)
         watch = FileWatch(self._watched(task, kept) / str(node))
+        addresses, secret = self.desk.meet(key, task.taskAttemptId(), node, nodes, listener.address)
+        watch.gather()
+        links = TcpLinks(node, listener, addresses, secret)
         survived = False
         try:
             for each in wired.graph.nodes:
