@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from windrow.operators.ring.head import Head
+from windrow.operators.ring.holder import Work
 from windrow.operators.ring.joining import Joining
 from windrow.operators.ring.layout import Tuning
 from windrow.operators.ring.messages import Message
 from windrow.operators.ring.probing import Prober
-from windrow.operators.ring.sliced_join import Sent, SlicedJoin, Work
+from windrow.operators.ring.sliced_join import Sent, SlicedJoin
 from windrow.spec.batches import Batch, Changes, State
 
 
