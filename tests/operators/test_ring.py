@@ -11,6 +11,7 @@ import windrow as wr
 from windrow.operators.ring.joining import Check, Joining
 from windrow.operators.ring.layout import Wishes
 from windrow.operators.ring.ring import Ring
+from windrow.operators.ring.way import WAYS
 from windrow.progress import END, Punctuation
 from windrow.windows.multiway import Moment, Ranges
 
@@ -95,6 +96,8 @@ def wishes(draw, most):
         draw(st.sampled_from(["count", "time"])),
         draw(st.sampled_from(["passive", "aggressive"])),
         draw(st.sampled_from(["latency", "output"])),
+        segment=draw(st.sampled_from([None, 1, 3, 10, 50])),
+        copies=draw(st.integers(1, 3)),
     )
 
 
@@ -117,7 +120,8 @@ def test_results_are_those_of_the_definition(data):
     wanted = {"now": draw(wishes(most))}
     seconds = iter(range(10**9))
     clock = draw(st.sampled_from([None, lambda: next(seconds) * 1e-3]))
-    ring = Restarting(lambda: Ring(joining, wanted["now"], flight, clock))
+    way = WAYS[draw(st.sampled_from(sorted(WAYS)))]
+    ring = Restarting(lambda: Ring(joining, wanted["now"], flight, clock, way))
 
     taken, waiting, found, late = [[] for _ in range(count)], [], [], 0
     for _stream in range(count):

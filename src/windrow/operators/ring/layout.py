@@ -27,7 +27,8 @@ Cuts = list[list[int]]
 class Wishes:
     """``nodes``: how many hold state; None: as many as cost least, up to ``most``. ``smoothing``: slices of as many
     rows, or of as much time. ``relocation``: when the number of nodes changes, state follows as it grows old, or at
-    once. ``objective``: what an automatic length is chosen for.
+    once. ``objective``: what an automatic length is chosen for. ``segment``, ``copies``: of the ways with copies of the
+    state, how long a segment is, and how many nodes hold it.
     """
 
     most: int = 1
@@ -36,6 +37,8 @@ class Wishes:
     relocation: Literal["passive", "aggressive"] = "passive"
     objective: Objective = "latency"
     unit: Unit = field(default_factory=Unit)
+    segment: int | None = None
+    copies: int = 2
     ordered: tuple[tuple[int, ...], ...] = ()  # how rows of each stream probe the others, if that is given
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from windrow.operators.ring.aligned import AlignedJoin, Aligning
 from windrow.operators.ring.head import Head
 from windrow.operators.ring.holder import Work
 from windrow.operators.ring.joining import Joining
@@ -71,3 +72,5 @@ class Way:
 
 
 RING = Way("ring", SlicedJoin, Head)
+ATR = Way("atr", AlignedJoin, Aligning)
+WAYS = {way.name: way for way in (RING, ATR)}
