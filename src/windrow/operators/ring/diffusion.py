@@ -65,8 +65,8 @@ class Diffusion(ABC, Generic[Node]):
     def ended(self, message: Message) -> None:
         """A node has done all that it has to do for a train."""
 
-    def learned(self) -> Sequence[Mapping[str, Any]]:
-        """The reports as the tuning is to see them: ``live`` counts each row once."""
+    def finished(self) -> Sequence[Mapping[str, Any]]:
+        """The round is over. The reports as the tuning is to see them: ``live`` counts each row once."""
         return self.reports
 
     # -- rounds ------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ class Diffusion(ABC, Generic[Node]):
             yield from self._here(self._own.popleft())
         else:
             self._ending = True
-            reached = self._reached()
+            reached = self.reached()
             for node in range(1, self.node.nodes):
                 yield from self.sent(node, Message(Kind.DONE, values=reached))
             yield from self._here(Message(Kind.DONE, values=reached))
@@ -127,10 +127,10 @@ class Diffusion(ABC, Generic[Node]):
     def _finish(self) -> None:
         self.reports = [self._came[node] for node in range(self.node.nodes)]
         self._came = {}
-        self.tuning.learn(self.learned())
+        self.tuning.learn(self.finished())
         self.done, self._ending, self.round = True, False, Round({}, self.counts)
 
-    def _reached(self) -> dict[str, Any]:
+    def reached(self) -> dict[str, Any]:
         """No row to come is earlier than the last one."""
         return {"seen": self.counts, "time": int(self.round.times[-1])} if len(self.round) else {}
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from windrow.operators.ring.aligned import AlignedJoin, Aligning
+from windrow.operators.ring.coordinated import CoordinatedJoin, Coordinating
 from windrow.operators.ring.head import Head
 from windrow.operators.ring.holder import Work
 from windrow.operators.ring.joining import Joining
@@ -73,4 +74,5 @@ class Way:
 
 RING = Way("ring", SlicedJoin, Head)
 ATR = Way("atr", AlignedJoin, Aligning)
-WAYS = {way.name: way for way in (RING, ATR)}
+CTR = Way("ctr", CoordinatedJoin, Coordinating)
+WAYS = {way.name: way for way in (RING, ATR, CTR)}
