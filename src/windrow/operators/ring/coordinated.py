@@ -106,7 +106,10 @@ class CoordinatedJoin(Spread):
         place, before = rows[PLACE].to_numpy(), seen[str(target)].to_numpy()
         low = self.since(target, before, seen[PROGRESS].to_numpy())[place]
         high = state.places(before)[place]
-        edges = state.places(np.array(runs))
+        numbers = np.array(runs)
+        edges = state.places(numbers)
+        if (np.diff(edges) != np.diff(np.maximum(numbers, state.start))).any():
+            raise InternalError(f"node {self.node} does not hold the rows of stream {target} that its route names")
         lows = np.maximum(low[:, np.newaxis], edges[:, 0])
         highs = np.minimum(high[:, np.newaxis], edges[:, 1])
         if len(runs) == 1:
@@ -132,7 +135,7 @@ class CoordinatedJoin(Spread):
 
     def _passed(self, message: Message, to: Sequence[int], frames: Mapping[str, Payload], end: bool) -> Iterator[Sent]:
         """On to the next hop, with all that is known of the route."""
-        known = {name: message.frames[name] for name in (WAY, SEEN)}
+        known = {name: message.frames[name] for name in ((WAY, SEEN) if frames else (WAY,))}
         for node in to:
             each = replace(
                 message, sender=self.node, level=message.level + 1, end=end, frames={**known, **frames}, to=node

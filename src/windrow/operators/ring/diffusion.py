@@ -86,7 +86,7 @@ class Diffusion(ABC, Generic[Node]):
 
     def feed(self) -> Iterator[Sent]:
         """The next rows; what node 0 has to do; after all of it the end of the round."""
-        if self.left() and self.room():
+        if self.left() and self.room() and not self._brief():
             yield from self.fed()
         elif self._own:
             yield from self._here(self._own.popleft())
@@ -96,6 +96,10 @@ class Diffusion(ABC, Generic[Node]):
             for node in range(1, self.node.nodes):
                 yield from self.sent(node, Message(Kind.DONE, values=reached))
             yield from self._here(Message(Kind.DONE, values=reached))
+
+    def _brief(self) -> bool:
+        """Whether what node 0 has to do next is done at once."""
+        return bool(self._own) and not self._own[0].frames
 
     def on_message(self, message: Message) -> Iterator[Sent]:
         """What has come from a node."""

@@ -13,7 +13,7 @@ from windrow.operators.ring.costs import Objective, Streams, Unit, best, best_or
 from windrow.operators.ring.costs import latency as latency_of
 from windrow.operators.ring.joining import Joining
 from windrow.operators.ring.sliced_join import Layout
-from windrow.windows.tuples import Ints
+from windrow.windows.tuples import Ints, positive
 
 SMOOTHING, RELOCATION = ("count", "time"), ("passive", "aggressive")
 NEW = 0.5  # the weight of what was measured last
@@ -40,6 +40,11 @@ class Wishes:
     segment: int | None = None
     copies: int = 2
     ordered: tuple[tuple[int, ...], ...] = ()  # how rows of each stream probe the others, if that is given
+
+    def __post_init__(self) -> None:
+        positive(copies=self.copies)
+        if self.segment is not None:
+            positive(segment=self.segment)
 
 
 class Tuning:
