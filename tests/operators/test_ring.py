@@ -1,5 +1,5 @@
-"""The ring, and the other ways to spread a join, against all combinations of rows, in any order of arrival, with restores
-between any two calls."""
+"""The ring, and the other ways to spread a join, against all combinations of rows: in any order of arrival, with a
+restore between any two calls."""
 
 from itertools import product
 
