@@ -75,4 +75,5 @@ class Way:
 RING = Way("ring", SlicedJoin, Head)
 ATR = Way("atr", AlignedJoin, Aligning)
 CTR = Way("ctr", CoordinatedJoin, Coordinating)
+
 WAYS = {way.name: way for way in (RING, ATR, CTR)}
