@@ -9,7 +9,7 @@ from windrow.operators.ring.layout import Wishes
 from windrow.operators.ring.way import ATR
 from windrow.windows.multiway import Ranges
 
-WINDOW, COUNT = 10, 400
+WINDOW, COUNT = 10, 80
 TIMES = list(range(COUNT))
 JOINING = Joining(Ranges((WINDOW, WINDOW)), (("a",), ("b",)))
 NEAR = sum(abs(a - b) < WINDOW for a in TIMES for b in TIMES)
@@ -30,7 +30,7 @@ def joined(nodes, segment=None):
     return mesh
 
 
-@pytest.mark.parametrize("segment", [10, 20, 50])
+@pytest.mark.parametrize("segment", [10, 20, 40])
 def test_rows_near_a_border_have_copies(segment):
     """Of the other stream those within a window of it, on both sides; of the master none."""
     mesh = joined(4, segment)
@@ -39,14 +39,14 @@ def test_rows_near_a_border_have_copies(segment):
 
 
 def test_nothing_is_tried_twice():
-    assert [sum(node.work.pairs for node in joined(nodes, 5).nodes) for nodes in (1, 3, 8)] == [NEAR] * 3
+    assert [sum(node.work.pairs for node in joined(nodes, 5).nodes) for nodes in (1, 5)] == [NEAR] * 2
 
 
 def test_the_state_grows_with_the_number_of_nodes_where_segments_are_short():
-    one, two, four, eight = (joined(nodes, 5).most for nodes in (1, 2, 4, 8))
-    assert one < two < four < eight
+    one, two, four = (joined(nodes, 5).most for nodes in (1, 2, 4))
+    assert one < two < four
     # Where they are long there are no more than two at a time with rows that are held.
-    assert joined(8, 100).most == joined(2, 100).most
+    assert joined(8, 40).most == joined(2, 40).most
 
 
 def test_the_state_grows_as_segments_get_shorter():
@@ -64,11 +64,11 @@ def test_segments_go_round_and_leave_when_nothing_can_meet_them():
         assert held(mesh, 0) == [list(range(begin + 10, begin + 20)) if n == node else [] for n in range(3)]
         live = [report["live"] for report in mesh.first.reports]
         assert [sum(rows) for rows in zip(*live, strict=True)] == [WINDOW, WINDOW]
-    assert [sum(report["held"]) for report in mesh.first.reports] == [0, 2 * WINDOW, WINDOW - 1]
+    assert [sum(report["held"]) for report in mesh.first.reports] == [2 * WINDOW, WINDOW - 1, 0]
 
 
 def test_a_node_that_gets_nothing_for_long_lets_go_inside_a_round():
-    assert joined(4, 100).most < 4 * WINDOW
+    assert joined(4, 40).most < 4 * WINDOW
 
 
 def test_segments_stay_where_they_are_when_nodes_come_and_go():

@@ -12,12 +12,12 @@ from windrow.operators.ring.messages import Kind, Message
 from windrow.operators.ring.way import CTR
 from windrow.windows.multiway import Ranges
 
-WINDOW, COUNT = 10, 200
+WINDOW, COUNT = 10, 80
 JOINING = Joining(Ranges((WINDOW,) * 3), (("a",), ("b",), ("c",)), (Check(("a", "b"), pl.col("a") == pl.col("b")),))
 
 
 class Watched(Mesh):
-    """Asserts after every step that no row has more copies than it should."""
+    """No row ever has more copies than it should."""
 
     def seen(self):
         for of in range(3):
@@ -33,7 +33,7 @@ def joined(nodes, copies, segment=7, flight=64):
     return mesh
 
 
-@pytest.mark.parametrize(("nodes", "copies"), [(1, 1), (4, 1), (4, 2), (5, 3), (2, 2), (2, 5)])
+@pytest.mark.parametrize(("nodes", "copies"), [(1, 1), (4, 1), (5, 3), (2, 5)])
 def test_every_row_is_held_by_as_many_nodes_as_it_has_copies(nodes, copies):
     mesh, there = joined(nodes, copies), min(copies, nodes)
     for of in range(3):
@@ -43,7 +43,7 @@ def test_every_row_is_held_by_as_many_nodes_as_it_has_copies(nodes, copies):
 
 
 def test_the_state_does_not_grow_with_the_number_of_nodes():
-    sizes = {sum(len(rows) for of in range(3) for rows in held(joined(nodes, 2), of)) for nodes in (2, 4, 8)}
+    sizes = {sum(len(rows) for of in range(3) for rows in held(joined(nodes, 2), of)) for nodes in (2, 6)}
     assert sizes == {2 * 3 * WINDOW}
 
 
