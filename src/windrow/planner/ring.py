@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import cast
 
 from sqlglot import exp
 
@@ -53,7 +54,7 @@ def _ring(joining: Joining, node: MultiJoin, way: str, most: int) -> Ring:
         smoothing=options.smoothing,
         relocation=options.relocation,
         objective=options.objective,
-        segment=segment,
+        segment=cast("int | None", options.segment),  # a length in units of progress by now
         copies=options.copies,
     )
     return Ring(joining, wishes, options.flight, way=WAYS[way])

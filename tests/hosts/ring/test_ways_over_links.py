@@ -1,4 +1,4 @@
-"""Every way to spread a join, with nodes that are connected over TCP: the same results as with all nodes in one place."""
+"""Ways to spread a join over nodes that are connected over TCP find what they find with all nodes in one place."""
 
 import threading
 
