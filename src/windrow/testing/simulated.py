@@ -221,7 +221,6 @@ class Frame(DataFrame):  # type: ignore[misc]
         for frame in self.inputs:
             yield from frame.stateful()
 
-
     def has_barrier(self) -> bool:
         """Whether tasks run at the same time somewhere in it."""
         return any(frame.has_barrier() for frame in self.inputs)
