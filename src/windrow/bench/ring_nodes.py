@@ -47,9 +47,7 @@ def in_ring(nodes: int, work: Callable[Concatenate[TcpLinks, P], T], *args: P.ar
             end.close()
 
 
-def _node(
-    node: int, end: Connection, work: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
-) -> None:
+def _node(node: int, end: Connection, work: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> None:
     """What runs in a process."""
     try:
         listener = Listener()
