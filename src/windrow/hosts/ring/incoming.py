@@ -77,7 +77,7 @@ class Incoming:
 
 class Inbox:
     """The messages of all connections. It reads when it is asked for a message, or when its node cannot send: so a node
-    that is busy takes no more than the kernel holds for it, and in a ring where all nodes wait for each other all go on.
+    that is busy takes no more than the kernel holds for it, and where all nodes wait for each other all of them go on.
     """
 
     def __init__(self) -> None:

@@ -11,11 +11,10 @@ import polars as pl
 
 from windrow.errors import InternalError
 from windrow.operators.ring.layout import Tuning
-from windrow.operators.ring.messages import Kind, Message, payloads
-from windrow.operators.ring.sliced_join import BUILD, EDGES, PROBE, SEEN, Sent, SlicedJoin, probe_frame
+from windrow.operators.ring.messages import Kind, Message, Payload
+from windrow.operators.ring.sliced_join import BUILD, EDGES, ORDER, PROBE, SEEN, Sent, SlicedJoin
 from windrow.operators.ring.slices import NUMBER, TIME
 from windrow.spec.batches import Batch
-from windrow.spec.names import PROGRESS
 from windrow.windows.tuples import Ints
 
 FLIGHT = 2048  # rows on their way round at the most
@@ -44,9 +43,8 @@ class Head:
         self._next = 0
         self._moves = 0
         self._ending = False
-        self._of: Ints = np.empty(0, np.int64)  # of the rows of the round, in their order: the stream, and the time
-        self._times: Ints = self._of
-        self._base = self.counts  # at the beginning of the round
+        self._order: Ints = np.empty((0, 2), np.int64)  # of the rows of the round, in their order: time and stream
+        self._seen: Ints = self._order  # by stream, the rows before each of them, and before all that come after
 
     # -- rounds ------------------------------------------------------------------------------------------------
     def begin(self, rows: Mapping[int, Batch]) -> Iterator[Sent]:
@@ -54,8 +52,9 @@ class Head:
         self.done = False
         self._number(rows)
         layout, cuts = self.tuning.next(self._by_stream(), self.counts)
-        size = self._size(len(self._of), layout.nodes)
-        self._trains = deque((at, min(at + size, len(self._of))) for at in range(0, len(self._of), size))
+        rows = len(self._order)
+        size = self._size(rows, layout.nodes)
+        self._trains = deque((at, min(at + size, rows)) for at in range(0, rows, size))
         yield from self.node.on_message(Message(Kind.SETUP, values=layout.values()))
         self._moves = ROUNDS if cuts is not None else 0
         if cuts is not None:
@@ -116,23 +115,20 @@ class Head:
     # -- trains ------------------------------------------------------------------------------------------------
     def _number(self, rows: Mapping[int, Batch]) -> None:
         """The order of all streams: by time, then by stream; inside a stream it is that of its rows."""
-        self._rows, of, times, own = [], list[Ints](), list[Ints](), list[Ints]()
-        self._base = list(self.counts)
-        for stream in range(len(self.counts)):
+        self._rows, of, times = [], list[Ints](), list[Ints]()
+        for stream, before in enumerate(self.counts):
             frame = rows.get(stream)
             if frame is None:
                 frame = pl.DataFrame()
-            height, before = frame.height, self.counts[stream]
-            if height:
-                frame = frame.with_columns(pl.Series(NUMBER, np.arange(before, before + height)))
+            elif frame.height:
+                frame = frame.with_columns(pl.Series(NUMBER, np.arange(before, before + frame.height)))
                 times.append(frame[TIME].to_numpy())
-                of.append(np.full(height, stream))
-                own.append(np.arange(height))
+                of.append(np.full(frame.height, stream))
             self._rows.append(frame)
-        none = [np.empty(0, np.int64)]
-        streams, at, places = (np.concatenate(each or none) for each in (of, times, own))
-        order = np.lexsort((places, streams, at))
-        self._of, self._times = streams[order], at[order]
+        both = np.stack([np.concatenate(each or [np.empty(0, np.int64)]) for each in (times, of)], axis=1)
+        self._order = both[np.argsort(both[:, 0], kind="stable")]  # those of a stream are in order
+        one = self._order[:, 1, None] == np.arange(len(self.counts))
+        self._seen = np.vstack([np.zeros(len(self.counts), np.int64), np.cumsum(one, axis=0)]) + self.counts
 
     def _by_stream(self) -> list[Ints]:
         return [frame[TIME].to_numpy() if frame.height else np.empty(0, np.int64) for frame in self._rows]
@@ -142,23 +138,14 @@ class Head:
         return max(1, min(self.flight // 4, -(-rows // (TRAINS * nodes))))
 
     def _train(self, number: int, first: int, last: int) -> Message:
-        of = self._of[first:last]
-        places = np.arange(last - first)
-        streams = range(len(self.counts))
-        seen = np.stack([self.counts[n] + np.cumsum(of == n) - (of == n) for n in streams], axis=1)
-        frames: dict[str, Batch] = {}
-        for stream in streams:
-            mine = of == stream
-            count = int(mine.sum())
-            if not count:
-                continue
-            at = self.counts[stream] - self._base[stream]
-            rows = self._rows[stream][at : at + count]
-            frames[f"{BUILD}{stream}"] = rows
-            frames[f"{PROBE}{stream}"] = probe_frame(rows, stream, places[mine])
-            self.counts[stream] += count
-        names = [str(n) for n in streams]
-        known = pl.DataFrame(seen, schema=names, orient="row")
-        frames[EDGES] = known
-        frames[SEEN] = known.with_columns(pl.Series(PROGRESS, self._times[first:last]))
-        return Message(Kind.TRAIN, number, frames=payloads(frames))
+        frames: dict[str, Payload] = {}
+        begin, before, after = (self._seen[at].tolist() for at in (0, first, last))
+        for stream, rows in enumerate(self._rows):
+            if count := after[stream] - before[stream]:
+                mine = Payload(rows.slice(before[stream] - begin[stream], count))
+                frames[f"{BUILD}{stream}"] = frames[f"{PROBE}{stream}"] = mine
+        self.counts = after
+        seen = self._seen[first:last]
+        return Message(
+            Kind.TRAIN, number, frames=frames, ints={EDGES: seen, SEEN: seen, ORDER: self._order[first:last]}
+        )

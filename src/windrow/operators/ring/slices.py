@@ -13,7 +13,7 @@ from windrow.spec.batches import Batch, Changes, State
 from windrow.windows.tuples import Ints
 
 NUMBER, TIME = "@n", "@t"  # the place of a row in its stream, and its progress value
-MANY = 32  # pieces of a frame, from which on it is copied into one
+MANY = 32  # pieces of a frame, from which on the last ones are put together
 
 
 class Slice:
@@ -55,16 +55,16 @@ class Slice:
         numbers = rows[NUMBER].to_numpy()
         if int(numbers[0]) < self.stop:
             raise InternalError(f"row {numbers[0]} came to a slice that has had all rows before {self.stop}")
-        self.frame = rows if self.frame is None or not self.height else pl.concat([self.frame, rows], rechunk=False)
+        self.frame = rows if self.frame is None or not self.height else self.frame.vstack(rows)
         if self.frame.n_chunks() > MANY:
-            self.frame = self.frame.rechunk()
+            self.frame = _in_fewer(self.frame)
         self.numbers = np.concatenate([self.numbers, numbers])
         self.times = np.concatenate([self.times, rows[TIME].to_numpy()])
         self.stop = int(numbers[-1]) + 1
 
     def places(self, numbers: Ints) -> NDArray[np.int64]:
         """Where the rows with these numbers are, or would be."""
-        return np.searchsorted(self.numbers, numbers)
+        return self.numbers.searchsorted(numbers)
 
     def between(self, first: int, last: int) -> Batch | None:
         """The rows with numbers in [first, last)."""
@@ -85,11 +85,13 @@ class Slice:
 
     def forget(self, before: int) -> None:
         """Let go of the rows before a number."""
-        count = int(np.searchsorted(self.numbers, before))
-        if count and self.frame is not None:
+        if not len(self.numbers) or self.numbers[0] >= before:
+            return
+        count = int(self.numbers.searchsorted(before))
+        if self.frame is not None:
             self.numbers, self.times = self.numbers[count:], self.times[count:]
-            self.frame = self.frame[count:] if self.height else None
-            if self.frame is not None and count > self.height:  # a view keeps all that it was cut from
+            self.frame = self.frame.slice(count) if self.height else None
+            if self.frame is not None and count > max(MANY, self.height):  # a view keeps all that it was cut from
                 self.frame = pl.concat([self.frame, self.frame.clear()], rechunk=True)
 
     # -- state -------------------------------------------------------------------------------------------------
@@ -141,3 +143,15 @@ class Slice:
 
     def state_bytes(self) -> int:
         return 0 if self.frame is None else int(self.frame.estimated_size())
+
+
+def _in_fewer(frame: Batch) -> Batch:
+    """The frame with its last pieces in one: with those before them that are less than twice as large, so that a row is
+    copied O(log n) times.
+    """
+    sizes = frame[NUMBER].chunk_lengths()
+    rows = sizes.pop()
+    while sizes and sizes[-1] <= 2 * rows:
+        rows += sizes.pop()
+    last = frame.tail(rows).rechunk()
+    return frame.head(-rows).vstack(last) if sizes else last
