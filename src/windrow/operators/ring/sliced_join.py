@@ -13,6 +13,7 @@ from windrow.errors import InternalError
 from windrow.operators.operator import Side
 from windrow.operators.ring.joining import PLACE, Joining, number_of, read_tag, tag, time_of
 from windrow.operators.ring.messages import Kind, Message, Payload, payloads
+from windrow.operators.ring.picking import renamed
 from windrow.operators.ring.probing import Prober, Watch
 from windrow.operators.ring.slices import NUMBER, TIME, Slice
 from windrow.operators.state.parts import part_of, together
@@ -230,7 +231,7 @@ class SlicedJoin:
                 held = part
             else:
                 yield part
-        yield replace(held or Message(Kind.PARTIALS, train, self.node, level), end=True)
+        yield Message(Kind.PARTIALS, train, self.node, level, end=True) if held is None else replace(held, end=True)
 
     def _probed(self, train: int, level: int, frames: Mapping[str, Payload]) -> Iterator[Sent]:
         """What rows of a train, alone or with rows of other streams, find in the next slice of their order."""
@@ -269,7 +270,8 @@ class SlicedJoin:
         """Rows of all streams as a result."""
         times = [rows[time_of(n)].to_numpy() for n in range(self.joining.streams)]
         names = [name for columns in self.joining.columns for name in columns]
-        return rows.select(names).with_columns(pl.Series(PROGRESS, self.joining.moment.of(times), dtype=pl.Int64))
+        progress = pl.Series(PROGRESS, self.joining.moment.of(times), dtype=pl.Int64)
+        return pl.DataFrame([*(rows.get_column(name) for name in names), progress])
 
     # -- state on the move -------------------------------------------------------------------------------------
     def _moved(self, message: Message) -> Message:
@@ -329,5 +331,5 @@ class SlicedJoin:
 
 def probe_frame(rows: Batch, stream: int, places: Ints) -> Batch:
     """Input rows as rows that probe: with their places in the train."""
-    renamed = rows.rename({NUMBER: number_of(stream), TIME: time_of(stream)})
-    return renamed.with_columns(pl.Series(PLACE, places, dtype=pl.Int32))
+    columns = renamed(rows.get_columns(), {NUMBER: number_of(stream), TIME: time_of(stream)})
+    return pl.DataFrame([*columns, pl.Series(PLACE, places, dtype=pl.Int64)])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -70,11 +68,6 @@ class Slice:
         """The rows with numbers in [first, last)."""
         low, high = (int(at) for at in self.places(np.array([first, last])))
         return self.frame[low:high] if self.frame is not None and high > low else None
-
-    def columns(self, names: Sequence[str], at: Ints) -> Batch:
-        """Some columns of the rows at some places."""
-        assert self.frame is not None
-        return self.frame.select(names)[at]
 
     def emptied(self, start: int, stop: int) -> Slice:
         """The slice without rows, for those with numbers in [start, stop)."""
