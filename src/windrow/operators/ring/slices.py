@@ -50,14 +50,14 @@ class Slice:
         """Take rows that are younger than all that have been here."""
         if not rows.height:
             return
-        numbers = rows[NUMBER].to_numpy()
+        numbers = rows.get_column(NUMBER).to_numpy()
         if int(numbers[0]) < self.stop:
             raise InternalError(f"row {numbers[0]} came to a slice that has had all rows before {self.stop}")
         self.frame = rows if self.frame is None or not self.height else self.frame.vstack(rows)
         if self.frame.n_chunks() > MANY:
             self.frame = _in_fewer(self.frame)
         self.numbers = np.concatenate([self.numbers, numbers])
-        self.times = np.concatenate([self.times, rows[TIME].to_numpy()])
+        self.times = np.concatenate([self.times, rows.get_column(TIME).to_numpy()])
         self.stop = int(numbers[-1]) + 1
 
     def places(self, numbers: Ints) -> NDArray[np.int64]:
@@ -66,8 +66,8 @@ class Slice:
 
     def between(self, first: int, last: int) -> Batch | None:
         """The rows with numbers in [first, last)."""
-        low, high = (int(at) for at in self.places(np.array([first, last])))
-        return self.frame[low:high] if self.frame is not None and high > low else None
+        low, high = (int(self.numbers.searchsorted(each)) for each in (first, last))
+        return self.frame.slice(low, high - low) if self.frame is not None and high > low else None
 
     def emptied(self, start: int, stop: int) -> Slice:
         """The slice without rows, for those with numbers in [start, stop)."""
