@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from windrow.errors import InternalError
+from windrow.operators.ring.messages import NEWEST
 from windrow.spec.batches import Batch, Changes, State
 from windrow.windows.tuples import Ints
 
@@ -33,6 +36,7 @@ class Slice:
         self.times: Ints = np.empty(0, np.int64)
         self.start = 0
         self.stop = 0  # the number of the youngest row that has been here, and one
+        self._cut = 0  # rows that have left since the frame was made anew
         self._stored: list[tuple[int, int]] = []  # numbers of the first and the last row of each stored run
         self._names: set[str] = set()
 
@@ -84,8 +88,18 @@ class Slice:
         if self.frame is not None:
             self.numbers, self.times = self.numbers[count:], self.times[count:]
             self.frame = self.frame.slice(count) if self.height else None
-            if self.frame is not None and count > max(MANY, self.height):  # a view keeps all that it was cut from
-                self.frame = pl.concat([self.frame, self.frame.clear()], rechunk=True)
+            self._cut += count
+
+    def _renew(self) -> None:
+        """A view keeps all that it was cut from, and so does a copy of views of blobs: between two rounds, when nobody
+        may come for long, it must not.
+        """
+        if self.frame is not None and self._cut > self.height:
+            out = io.BytesIO()
+            self.frame.write_ipc_stream(out, compat_level=NEWEST)
+            out.seek(0)
+            self.frame = pl.read_ipc_stream(out)
+        self._cut = 0
 
     # -- state -------------------------------------------------------------------------------------------------
     def _runs(self) -> list[tuple[int, int]]:
@@ -93,6 +107,7 @@ class Slice:
         before it that are less than twice as large, so that a row is written O(log n) times.
         """
         self.forget(self.start)
+        self._renew()
         if not self.height:
             return []
         first, last = int(self.numbers[0]), int(self.numbers[-1])
