@@ -30,7 +30,9 @@ def in_ring(nodes: int, work: Callable[Concatenate[TcpLinks, P], T], *args: P.ar
         with _one_thread():
             for node in range(nodes):
                 mine, theirs = context.Pipe()
-                process = context.Process(target=_node, args=(node, theirs, work, args, named), daemon=True)
+                process: BaseProcess = context.Process(
+                    target=_node, args=(node, theirs, work, args, named), daemon=True
+                )
                 process.start()
                 theirs.close()
                 ends.append(mine)

@@ -182,7 +182,7 @@ def bulk_links(links: TcpLinks, rows: int, messages: int, squeezed: bool) -> flo
     frame = pl.DataFrame({"a": blobs})
     links.send(1, Message(Kind.SETUP, frames={"rows": Payload(frame)}))  # connects
     if squeezed:
-        links.squeeze(1, Always())
+        links.squeezed(1, Always())
     began = time.perf_counter()
     for _ in range(messages - 1):
         links.send(1, Message(Kind.PARTIALS, frames={"rows": Payload(frame)}))

@@ -82,6 +82,38 @@ def test_more_than_there_is_room_for_makes_the_sender_wait(two):
     done.wait()
 
 
+def test_a_message_that_is_larger_than_the_room_passes(two):
+    for each in two:
+        each.room = 1000
+    large = [message(n, rows=200_000 * (n + 1)) for n in range(2)]  # 6 and 12 MB
+    sender = threading.Thread(target=lambda: [two[0].send(1, each) for each in large], daemon=True)
+    sender.start()
+    for each in large:
+        assert two[1].receive(wait=True).frames["0:0.1"].frame.equals(each.frames["0:0.1"].frame)
+    sender.join()
+
+
+def test_who_waits_to_send_hears_that_a_node_has_gone(two):
+    two[0].room = 1000
+    two[0].send(1, message(0))
+    assert two[1].receive(wait=True).train == 0
+    failed = []
+
+    def send():
+        try:
+            for n in range(100):
+                two[0].send(1, message(n, rows=10_000))
+        except LostError as error:
+            failed.append(str(error))
+
+    sender = threading.Thread(target=send, daemon=True)
+    sender.start()
+    two[1].close(goodbye=False)
+    sender.join()
+    [text] = failed
+    assert text.startswith(f"node 1 at {two[0].addresses[1]} has gone")
+
+
 def test_nodes_that_all_send_more_than_there_is_room_for_go_on():
     links = ring(3)
     for each in links:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from windrow.hosts.ring.greeting import Address, LostError, greeted, greeted_by, shut
 from windrow.hosts.ring.incoming import Inbox, Incoming
 from windrow.hosts.ring.outgoing import Outgoing
+from windrow.hosts.ring.squeeze import Squeeze
 from windrow.operators.ring.messages import Message
 
 __all__ = ["Address", "Listener", "LostError", "TcpLinks"]
@@ -73,6 +74,10 @@ class TcpLinks:
         found = self.inbox.take(wait=True, commit=True)
         assert found is not None
         return found
+
+    def squeezed(self, to: int, squeeze: Squeeze) -> None:
+        """Decide otherwise what is compressed on the way to a node."""
+        (self._out.get(to) or self._connected(to)).squeeze = squeeze
 
     def close(self, goodbye: bool = True) -> None:
         """With a goodbye, unless the round has failed here: then the others must not wait for this node."""

@@ -18,7 +18,8 @@ from windrow.spec.batches import Batch
 from windrow.windows.tuples import Ints
 
 FLIGHT = 2048  # rows on their way round at the most
-TRAINS = 16  # of a round, for each node: with fewer, nodes wait for the first and after the last one
+HELD = 1 << 27  # bytes on their way round, about
+TRAINS = 16  # of a round, for each node: long ones cost less, but with fewer nodes wait for the first and the last one
 ROUNDS = 2  # of state on the move: what belongs to a node before its own passes the head
 
 
@@ -41,6 +42,7 @@ class Head:
         self._trains: deque[tuple[int, int]] = deque()  # rows [first, last) of the round
         self._way: dict[int, int] = {}  # rows of each train on its way
         self._next = 0
+        self._most = flight  # rows on their way in this round
         self._moves = 0
         self._ending = False
         self._order: Ints = np.empty((0, 2), np.int64)  # of the rows of the round, in their order: time and stream
@@ -52,9 +54,10 @@ class Head:
         self.done = False
         self._number(rows)
         layout, cuts = self.tuning.next(self._by_stream(), self.counts)
-        rows = len(self._order)
-        size = self._size(rows, layout.nodes)
-        self._trains = deque((at, min(at + size, rows)) for at in range(0, rows, size))
+        count, held = len(self._order), sum(int(frame.estimated_size()) for frame in self._rows)
+        self._most = max(1, min(self.flight, HELD * count // max(1, held)))
+        size = max(1, min(self._most // 4, -(-count // (TRAINS * layout.nodes))))
+        self._trains = deque((at, min(at + size, count)) for at in range(0, count, size))
         yield from self.node.on_message(Message(Kind.SETUP, values=layout.values()))
         self._moves = ROUNDS if cuts is not None else 0
         if cuts is not None:
@@ -67,7 +70,7 @@ class Head:
         if not self._trains:
             return not self._way
         first, last = self._trains[0]
-        return not self._way or sum(self._way.values()) + last - first <= self.flight
+        return not self._way or sum(self._way.values()) + last - first <= self._most
 
     def feed(self) -> Iterator[Sent]:
         """The next train; after the last one, the end of the round."""
@@ -127,15 +130,12 @@ class Head:
             self._rows.append(frame)
         both = np.stack([np.concatenate(each or [np.empty(0, np.int64)]) for each in (times, of)], axis=1)
         self._order = both[np.argsort(both[:, 0], kind="stable")]  # those of a stream are in order
-        one = self._order[:, 1, None] == np.arange(len(self.counts))
-        self._seen = np.vstack([np.zeros(len(self.counts), np.int64), np.cumsum(one, axis=0)]) + self.counts
+        self._seen = np.zeros((len(both) + 1, len(self.counts)), np.int64)
+        np.cumsum(self._order[:, 1, None] == np.arange(len(self.counts)), axis=0, out=self._seen[1:])
+        self._seen += np.asarray(self.counts, np.int64)
 
     def _by_stream(self) -> list[Ints]:
         return [frame[TIME].to_numpy() if frame.height else np.empty(0, np.int64) for frame in self._rows]
-
-    def _size(self, rows: int, nodes: int) -> int:
-        """Rows of a train: long ones cost less, short ones keep all nodes busy."""
-        return max(1, min(self.flight // 4, -(-rows // (TRAINS * nodes))))
 
     def _train(self, number: int, first: int, last: int) -> Message:
         frames: dict[str, Payload] = {}
