@@ -8,7 +8,12 @@ import pytest
 
 from windrow.hosts.ring.greeting import HELLO, MAGIC
 from windrow.hosts.ring.links import Address, Listener, LostError, TcpLinks
+from windrow.operators.ring.joining import Joining
+from windrow.operators.ring.layout import Wishes
 from windrow.operators.ring.messages import Kind, Message, Payload
+from windrow.operators.ring.ring import Ring
+from windrow.progress import Punctuation
+from windrow.windows.multiway import Ranges
 
 SECRET = b"s" * 32
 
@@ -149,6 +154,52 @@ def test_a_goodbye_is_no_loss(two):
     assert two[1].receive(wait=True).train == 1
     two[1].send(1, message(2))
     assert two[1].receive(wait=True).train == 2
+
+
+def test_who_only_sends_to_a_node_hears_that_it_has_gone(two):
+    two[0].send(1, message(1))
+    assert two[1].receive(wait=True).train == 1
+    two[1].close(goodbye=False)
+    with pytest.raises(LostError, match=f"node 1 at {two[0].addresses[1]} has gone"):
+        two[0].receive(wait=True)
+
+
+def test_who_only_sends_to_a_node_can_do_without_it_after_its_goodbye(two):
+    two[0].send(1, message(1))
+    assert two[1].receive(wait=True).train == 1
+    two[1].close()
+    two[0].send(0, message(2))
+    assert two[0].receive(wait=True).train == 2
+    two[0].inbox.read(wait=True)
+    assert two[0].receive(wait=False) is None
+
+
+def test_the_nodes_of_a_ring_name_the_one_that_dies():
+    links = ring(3)
+    joining = Joining(Ranges((5, 5)), (("a",), ("b",)))
+    said = {}
+
+    def run(node):
+        mine = Ring(joining, Wishes(3, 3))
+        mine.connect(links[node])
+        for port in (0, 1):
+            mine.on_batch(port, pl.DataFrame({"@t": range(100), "ab"[port]: range(100)}))
+            mine.on_punctuation(port, Punctuation(100))
+        try:
+            mine.on_flush()
+        except LostError as error:
+            said[node] = str(error)
+            links[node].close(goodbye=False)
+
+    threads = [threading.Thread(target=run, args=(node,), daemon=True) for node in (0, 1)]
+    for each in threads:
+        each.start()
+    assert links[2].receive(wait=True).kind == Kind.SETUP
+    links[2].close(goodbye=False)
+    for each in threads:
+        each.join()
+    assert said[1].startswith(f"node 2 at {links[0].addresses[2]} has gone")
+    assert said[0].startswith(f"node 1 at {links[0].addresses[1]} has gone")
 
 
 def test_a_node_that_does_not_listen_is_named_with_its_address():

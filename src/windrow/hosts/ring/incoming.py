@@ -15,6 +15,7 @@ from windrow.hosts.ring.squeeze import unpacked
 from windrow.operators.ring.messages import Kind, Message
 
 LENGTH = struct.Struct("<Q")  # of a message, before it; 0 is a goodbye
+GOODBYE = b"!"  # of who reads, to who writes
 SMALL = 1 << 16  # bytes: shorter messages are read several at once
 
 
@@ -75,6 +76,20 @@ class Incoming:
         self._at = len(rest)
 
 
+class Watched:
+    """A connection to another node. Nothing comes by it but the goodbye of a node that has all that it needs."""
+
+    def __init__(self, found: socket.socket, name: str) -> None:
+        self.socket, self.name = found, name
+        self.over = False
+
+    def read(self) -> Iterator[tuple[int, Message]]:
+        if not self.socket.recv(len(GOODBYE), socket.MSG_DONTWAIT):
+            raise LostError("the connection has ended")
+        self.over = True
+        yield from ()
+
+
 class Inbox:
     """The messages of all connections. It reads when it is asked for a message, or when its node cannot send: so a node
     that is busy takes no more than the kernel holds for it, and where all nodes wait for each other all of them go on.
@@ -85,14 +100,14 @@ class Inbox:
         self.lost: LostError | None = None
         self._waiting: deque[tuple[int, Message]] = deque()
         self._commits: deque[tuple[int, Message]] = deque()  # they can overtake what is on its way round
-        self._connections: list[Incoming] = []
+        self._connections: list[Incoming | Watched] = []
         self._reading = threading.Lock()
         self._bell, self._rope = socket.socketpair()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._bell, selectors.EVENT_READ)
 
     # -- any thread --------------------------------------------------------------------------------------------
-    def add(self, connection: Incoming) -> None:
+    def add(self, connection: Incoming | Watched) -> None:
         """Read this one, too."""
         self._connections.append(connection)
         self._selector.register(connection.socket, selectors.EVENT_READ, connection)
@@ -144,7 +159,7 @@ class Inbox:
                 else:
                     self._read(key.data)
 
-    def _read(self, connection: Incoming) -> None:
+    def _read(self, connection: Incoming | Watched) -> None:
         try:
             for size, message in connection.read():
                 self._put(size, message)
@@ -154,9 +169,12 @@ class Inbox:
         if connection.over:
             self._selector.unregister(connection.socket)
 
-    def close(self) -> None:
+    def close(self, goodbye: bool) -> None:
         """Nothing more is read."""
         for connection in self._connections:
+            if goodbye and isinstance(connection, Incoming):
+                with suppress(OSError):  # the other one has gone before
+                    connection.socket.send(GOODBYE, socket.MSG_DONTWAIT)
             shut(connection.socket)
         self._selector.close()
         self._bell.close()

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 
 from windrow.hosts.ring.greeting import Address, LostError, greeted, greeted_by, shut
-from windrow.hosts.ring.incoming import Inbox, Incoming
+from windrow.hosts.ring.incoming import Inbox, Incoming, Watched
 from windrow.hosts.ring.outgoing import Outgoing
 from windrow.hosts.ring.squeeze import Squeeze
 from windrow.operators.ring.messages import Message
@@ -84,7 +84,7 @@ class TcpLinks:
         for link in self._out.values():
             link.close(goodbye, self.patience)
         shut(self.listener.socket)
-        self.inbox.close()
+        self.inbox.close(goodbye)
 
     # -- the other nodes ---------------------------------------------------------------------------------------
     def _wait(self, link: Outgoing) -> None:
@@ -112,6 +112,7 @@ class TcpLinks:
                     ) from None
                 time.sleep(0.05)
         _probed(found)
+        self.inbox.add(Watched(found, f"node {to} at {address}"))
         self._out[to] = Outgoing(found, self.inbox.wake)
         return self._out[to]
 
