@@ -6,8 +6,14 @@ import threading
 import polars as pl
 import pytest
 
-from windrow.hosts.ring.links import HELLO, MAGIC, Address, Listener, LostError, TcpLinks
+from windrow.hosts.ring.greeting import HELLO, MAGIC
+from windrow.hosts.ring.links import Address, Listener, LostError, TcpLinks
+from windrow.operators.ring.joining import Joining
+from windrow.operators.ring.layout import Wishes
 from windrow.operators.ring.messages import Kind, Message, Payload
+from windrow.operators.ring.ring import Ring
+from windrow.progress import Punctuation
+from windrow.windows.multiway import Ranges
 
 SECRET = b"s" * 32
 
@@ -65,7 +71,7 @@ def test_what_is_only_passed_on_is_not_unpacked(two):
 
 
 def test_more_than_there_is_room_for_makes_the_sender_wait(two):
-    two[1].inbox.room = 1000
+    two[0].room = 1000
     done = threading.Event()
 
     def send():
@@ -77,14 +83,46 @@ def test_more_than_there_is_room_for_makes_the_sender_wait(two):
     assert two[1].receive(wait=True).train == 0
     assert not done.is_set()  # 100 MB, and the kernel holds a few of them
     assert [two[1].receive(wait=True).train for _ in range(299)] == list(range(1, 300))
-    assert two[1].inbox.most < 50_000_000
+    assert max(two[0].most, two[1].inbox.most) < 10_000_000
     done.wait()
+
+
+def test_a_message_that_is_larger_than_the_room_passes(two):
+    for each in two:
+        each.room = 1000
+    large = [message(n, rows=200_000 * (n + 1)) for n in range(2)]  # 6 and 12 MB
+    sender = threading.Thread(target=lambda: [two[0].send(1, each) for each in large], daemon=True)
+    sender.start()
+    for each in large:
+        assert two[1].receive(wait=True).frames["0:0.1"].frame.equals(each.frames["0:0.1"].frame)
+    sender.join()
+
+
+def test_who_waits_to_send_hears_that_a_node_has_gone(two):
+    two[0].room = 1000
+    two[0].send(1, message(0))
+    assert two[1].receive(wait=True).train == 0
+    failed = []
+
+    def send():
+        try:
+            for n in range(100):
+                two[0].send(1, message(n, rows=10_000))
+        except LostError as error:
+            failed.append(str(error))
+
+    sender = threading.Thread(target=send, daemon=True)
+    sender.start()
+    two[1].close(goodbye=False)
+    sender.join()
+    [text] = failed
+    assert text.startswith(f"node 1 at {two[0].addresses[1]} has gone")
 
 
 def test_nodes_that_all_send_more_than_there_is_room_for_go_on():
     links = ring(3)
     for each in links:
-        each.inbox.room = 1000
+        each.room = 1000
     got = [[] for _ in links]
 
     def run(n):
@@ -116,6 +154,52 @@ def test_a_goodbye_is_no_loss(two):
     assert two[1].receive(wait=True).train == 1
     two[1].send(1, message(2))
     assert two[1].receive(wait=True).train == 2
+
+
+def test_who_only_sends_to_a_node_hears_that_it_has_gone(two):
+    two[0].send(1, message(1))
+    assert two[1].receive(wait=True).train == 1
+    two[1].close(goodbye=False)
+    with pytest.raises(LostError, match=f"node 1 at {two[0].addresses[1]} has gone"):
+        two[0].receive(wait=True)
+
+
+def test_who_only_sends_to_a_node_can_do_without_it_after_its_goodbye(two):
+    two[0].send(1, message(1))
+    assert two[1].receive(wait=True).train == 1
+    two[1].close()
+    two[0].send(0, message(2))
+    assert two[0].receive(wait=True).train == 2
+    two[0].inbox.read(wait=True)
+    assert two[0].receive(wait=False) is None
+
+
+def test_the_nodes_of_a_ring_name_the_one_that_dies():
+    links = ring(3)
+    joining = Joining(Ranges((5, 5)), (("a",), ("b",)))
+    said = {}
+
+    def run(node):
+        mine = Ring(joining, Wishes(3, 3))
+        mine.connect(links[node])
+        for port in (0, 1):
+            mine.on_batch(port, pl.DataFrame({"@t": range(100), "ab"[port]: range(100)}))
+            mine.on_punctuation(port, Punctuation(100))
+        try:
+            mine.on_flush()
+        except LostError as error:
+            said[node] = str(error)
+            links[node].close(goodbye=False)
+
+    threads = [threading.Thread(target=run, args=(node,), daemon=True) for node in (0, 1)]
+    for each in threads:
+        each.start()
+    assert links[2].receive(wait=True).kind == Kind.SETUP
+    links[2].close(goodbye=False)
+    for each in threads:
+        each.join()
+    assert said[1].startswith(f"node 2 at {links[0].addresses[2]} has gone")
+    assert said[0].startswith(f"node 1 at {links[0].addresses[1]} has gone")
 
 
 def test_a_node_that_does_not_listen_is_named_with_its_address():

@@ -7,18 +7,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from windrow.errors import InternalError
 from windrow.operators.ring.layout import Tuning
-from windrow.operators.ring.messages import Kind, Message, payloads
+from windrow.operators.ring.messages import Kind, Message, Payload
 from windrow.operators.ring.rounds import Round
-from windrow.operators.ring.sliced_join import BUILD, EDGES, PROBE, SEEN, Sent, SlicedJoin, probe_frame
+from windrow.operators.ring.sliced_join import BUILD, EDGES, ORDER, PROBE, SEEN, Sent, SlicedJoin
 from windrow.spec.batches import Batch
-from windrow.spec.names import PROGRESS
 
 FLIGHT = 2048  # rows on their way round at the most
-TRAINS = 16  # of a round, for each node: with fewer, nodes wait for the first and after the last one
+HELD = 1 << 27  # bytes on their way round, about
+TRAINS = 16  # of a round, for each node: long ones cost less, but with fewer nodes wait for the first and the last one
 ROUNDS = 2  # of state on the move: what belongs to a node before its own passes the head
 
 
@@ -40,6 +39,7 @@ class Head:
         self._trains: deque[tuple[int, int]] = deque()  # rows [first, last) of the round
         self._way: dict[int, int] = {}  # rows of each train on its way
         self._next = 0
+        self._most = flight  # rows on their way in this round
         self._moves = 0
         self._ending = False
         self._round = Round({}, self.counts)
@@ -51,7 +51,9 @@ class Head:
         self._round = Round(rows, self.counts)
         layout, cuts = self.tuning.next(self._round.by_stream(), self.counts)
         self.counts = self._round.counts
-        size, count = train_size(len(self._round), layout.nodes, self.flight), len(self._round)
+        count = len(self._round)
+        self._most = max(1, min(self.flight, HELD * count // max(1, self._round.size())))
+        size = train_size(count, layout.nodes, self._most)
         self._trains = deque((at, min(at + size, count)) for at in range(0, count, size))
         yield from self.node.on_message(Message(Kind.SETUP, values=layout.values()))
         self._moves = ROUNDS if cuts is not None else 0
@@ -65,7 +67,7 @@ class Head:
         if not self._trains:
             return not self._way
         first, last = self._trains[0]
-        return not self._way or sum(self._way.values()) + last - first <= self.flight
+        return not self._way or sum(self._way.values()) + last - first <= self._most
 
     def feed(self) -> Iterator[Sent]:
         """The next train; after the last one, the end of the round."""
@@ -113,14 +115,11 @@ class Head:
     # -- trains ------------------------------------------------------------------------------------------------
     def _train(self, number: int, first: int, last: int) -> Message:
         part = self._round.part(first, last)
-        frames: dict[str, Batch] = {}
+        frames: dict[str, Payload] = {}
         for stream, rows in part.rows.items():
-            frames[f"{BUILD}{stream}"] = rows
-            frames[f"{PROBE}{stream}"] = probe_frame(rows, stream, np.flatnonzero(part.of == stream))
-        known = pl.DataFrame(part.seen, schema=[str(n) for n in range(len(self.counts))], orient="row")
-        frames[EDGES] = known
-        frames[SEEN] = known.with_columns(pl.Series(PROGRESS, part.times))
-        return Message(Kind.TRAIN, number, frames=payloads(frames))
+            frames[f"{BUILD}{stream}"] = frames[f"{PROBE}{stream}"] = Payload(rows)
+        order = np.stack([part.times, part.of], axis=1)
+        return Message(Kind.TRAIN, number, frames=frames, ints={EDGES: part.seen, SEEN: part.seen, ORDER: order})
 
 
 def train_size(rows: int, nodes: int, flight: int) -> int:

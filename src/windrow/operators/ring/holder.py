@@ -75,7 +75,8 @@ class Holder:
         """Rows of all streams as a result."""
         times = [rows[time_of(n)].to_numpy() for n in range(self.joining.streams)]
         names = [name for columns in self.joining.columns for name in columns]
-        return rows.select(names).with_columns(pl.Series(PROGRESS, self.joining.moment.of(times), dtype=pl.Int64))
+        progress = pl.Series(PROGRESS, self.joining.moment.of(times), dtype=pl.Int64)
+        return pl.DataFrame([*(rows.get_column(name) for name in names), progress])
 
     def report(self) -> dict[str, Any]:
         """What a node has, and has done, since the last round."""

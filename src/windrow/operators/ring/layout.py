@@ -16,6 +16,7 @@ from windrow.operators.ring.sliced_join import Layout
 from windrow.windows.tuples import Ints, positive
 
 SMOOTHING, RELOCATION = ("count", "time"), ("passive", "aggressive")
+LARGEST = 1 << 28  # bytes of a row: several of them are in memory at once
 NEW = 0.5  # the weight of what was measured last
 CHANGE = 0.8  # of the cost: an order, or a length, is changed for another one if that costs less than this
 STEADY = 1.25  # how far the size of a state may be from that for which its slices were cut
@@ -39,6 +40,7 @@ class Wishes:
     unit: Unit = field(default_factory=Unit)
     segment: int | None = None
     copies: int = 2
+    largest: int = LARGEST
     ordered: tuple[tuple[int, ...], ...] = ()  # how rows of each stream probe the others, if that is given
 
     def __post_init__(self) -> None:

@@ -1,19 +1,22 @@
-"""What the nodes of a distributed join send each other: Arrow frames under schema tags, and a few small values."""
+"""What the nodes of a distributed join send each other: Arrow frames under schema tags, numbers, and small values."""
 
 from __future__ import annotations
 
 import io
 import json
+import math
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from windrow.errors import InternalError
 from windrow.spec.batches import Batch
+from windrow.windows.tuples import Ints
 
 
 class Kind(IntEnum):
@@ -90,8 +93,9 @@ class Payload:
 class Message:
     """``train``: the input rows that it belongs to. ``sender``: the node that made it, for the control of its life
     span. ``level``: how many streams an intermediate result has rows of, less one. ``end``: it is the last one of its
-    level at the head. ``frames`` have the schema tag of their rows as their name. ``to``: the node that it is for;
-    None: the next one.
+    level at the head. ``frames`` have the schema tag of their rows as their name. ``ints``: tables of numbers, which go
+    as they are in memory: a frame of a few takes longer to make than to send. ``to``: the node that it is for; None:
+    the next one.
     """
 
     kind: Kind
@@ -102,18 +106,21 @@ class Message:
     frames: Mapping[str, Payload] = field(default_factory=dict)
     values: Mapping[str, Any] = field(default_factory=dict)
     to: int | None = None
+    ints: Mapping[str, Ints] = field(default_factory=dict)
 
     def size(self) -> int:
         """Bytes on the wire, about."""
-        return HEADER.size + sum(payload.size() for payload in self.frames.values())
+        numbers = sum(table.nbytes for table in self.ints.values())
+        return HEADER.size + numbers + sum(payload.size() for payload in self.frames.values())
 
     def parts(self, pack: Pack = _as_it_is) -> list[Bytes]:
         """The message as it is sent: buffers that follow each other. ``pack`` may compress one."""
         blobs = [payload.packed(pack) for payload in self.frames.values()]
         named = [[name, len(data), size] for name, (data, size) in zip(self.frames, blobs, strict=True)]
-        about = json.dumps([named, self.values]).encode()
+        shapes = [[name, *table.shape] for name, table in self.ints.items()]
+        about = json.dumps([shapes, named, self.values]).encode()
         header = HEADER.pack(self.kind, self.train, self.sender, self.level, self.end, len(about))
-        return [header, about, *(data for data, _ in blobs)]
+        return [header, about, *(table.tobytes() for table in self.ints.values()), *(data for data, _ in blobs)]
 
     @classmethod
     def read(cls, data: memoryview, unpack: Callable[[Bytes, int], Bytes] | None = None) -> Message:
@@ -121,14 +128,17 @@ class Message:
         try:
             kind, train, sender, level, end, size = HEADER.unpack_from(data)
             at = HEADER.size + size
-            named, values = json.loads(bytes(data[HEADER.size : at]))
-            frames = {}
+            shapes, named, values = json.loads(bytes(data[HEADER.size : at]))
+            ints, frames = {}, {}
+            for name, *shape in shapes:
+                table = np.frombuffer(data, np.int64, math.prod(shape), at).reshape(shape)
+                ints[name], at = table, at + table.nbytes
             for name, length, before in named:
                 frames[name] = Payload(None, data[at : at + length], before, unpack)
                 at += length
         except (struct.error, ValueError) as error:
             raise InternalError(f"a message of the ring cannot be read ({error})") from None
-        return cls(Kind(kind), train, sender, level, bool(end), frames, values)
+        return cls(Kind(kind), train, sender, level, bool(end), frames, values, None, ints)
 
 
 def payloads(frames: Mapping[str, Batch]) -> dict[str, Payload]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from windrow.operators.operator import Side
 from windrow.operators.ring.joining import Check, Joining, number_of, time_of
+from windrow.operators.ring.picking import picked, renamed
 from windrow.operators.ring.slices import NUMBER, TIME, Slice
 from windrow.operators.rows.tried import bad_rows, tried
 from windrow.spec.batches import Batch
@@ -97,9 +98,10 @@ class Prober:
             names = {c for n in functions for c in self.joining.tests[n].columns}
             assert state.frame is not None
             each = sum(
-                f.select(own).estimated_size() / f.height
+                f.get_column(c).estimated_size() / f.height
                 for f in (rows, state.frame)
-                if (own := [c for c in f.columns if c in names])
+                for c in f.columns
+                if c in names
             )
             piece = min(piece, max(1, int(BYTES / max(1.0, each))))
         if self.clock is not None and self.pairs:
@@ -121,7 +123,8 @@ class Prober:
         self.pairs += len(mine)
         for key in self.joining.keys:
             assert state.frame is not None
-            equal = (rows[key][mine] == state.frame[key][at]).fill_null(False).to_numpy()
+            [own], [met] = picked(rows, [key], mine), picked(state.frame, [key], at)
+            equal = _true(own == met)
             mine, at = mine[equal], at[equal]
         for number in due:
             if not len(mine):
@@ -139,10 +142,8 @@ class Prober:
         frame = _arguments(test, rows, state, mine, at)
         if test.function is None:
             assert test.expression is not None
-            found = frame.select(test.expression.fill_null(False)).to_series()
-            holds = np.asarray(
-                (pl.repeat(found[0], frame.height, eager=True) if found.len() != frame.height else found).to_numpy()
-            )
+            found = frame.select(test.expression).to_series()
+            holds = _true(found if found.len() == frame.height else found.new_from_index(0, frame.height))
             sides: list[Side] = []
         else:
             holds, sides = self._called(number, test, frame, self._numbers(rows, members, target, state, mine, at))
@@ -182,9 +183,10 @@ class Prober:
 
     def _joined(self, rows: Batch, target: int, state: Slice, mine: Ints, at: Ints) -> Batch:
         """Rows with a row of one more stream."""
-        added = [NUMBER, TIME, *self.joining.columns[target]]
-        met = state.columns(added, at).rename({NUMBER: number_of(target), TIME: time_of(target)})
-        return rows[mine].hstack(met.get_columns())
+        assert state.frame is not None
+        met = picked(state.frame, [NUMBER, TIME, *self.joining.columns[target]], at)
+        new = renamed(met, {NUMBER: number_of(target), TIME: time_of(target)})
+        return pl.DataFrame([*picked(rows, rows.columns, mine), *new])
 
 
 KILLS = 3  # of a process by one row, after which it is set aside
@@ -195,15 +197,18 @@ def _arguments(test: Check, rows: Batch, state: Slice, mine: Ints, at: Ints) -> 
     assert state.frame is not None
     own = [c for c in test.columns if c in rows.columns]
     met = [c for c in test.columns if c not in own]
-    parts = [rows.select(own)[mine]] if own else []
-    parts += [state.columns(met, at)] if met else []
-    if not parts:  # of no column
+    if not test.columns:
         return pl.DataFrame({NUMBER: at})
-    return parts[0] if len(parts) == 1 else parts[0].hstack(parts[1].get_columns())
+    return pl.DataFrame([*picked(rows, own, mine), *picked(state.frame, met, at)])
+
+
+def _true(found: pl.Series) -> Bools:
+    """Which values are true; NULL is not."""
+    return np.asarray((found.fill_null(False) if found.null_count() else found).to_numpy(), np.bool_)
 
 
 def _of_function(test: Check, frame: Batch) -> tuple[Bools, list[Side]]:
     assert test.function is not None
     values, reasons = tried(test.function, frame)
     sides = [Side("bad", len(reasons), bad_rows(frame, reasons, REASON))] if reasons else []
-    return np.asarray(values.fill_null(False).to_numpy(), np.bool_), sides
+    return _true(values), sides

@@ -13,6 +13,7 @@ from windrow.errors import CheckpointError, InternalError
 from windrow.operators.operator import Item, Wait
 from windrow.operators.ring.head import FLIGHT
 from windrow.operators.ring.joining import Joining
+from windrow.operators.ring.largest import without_large
 from windrow.operators.ring.layout import Tuning, Wishes
 from windrow.operators.ring.messages import Kind, Message
 from windrow.operators.ring.probing import Watch
@@ -105,8 +106,9 @@ class Ring:
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         late = self.joining.late[port] if self.joining.late else "drop"
         rows, sides = on_time_of_side(batch, self.promised[port].value, late)
+        rows, large = without_large(rows, self.wishes.largest)
         self.waiting[port].push(rows)
-        return sides
+        return [*sides, *large]
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         if promise.group is not None or promise.value <= self.promised[port].value:

@@ -35,16 +35,16 @@ class Round:
     """
 
     def __init__(self, rows: Mapping[int, Batch], counts: Sequence[int]) -> None:
-        self.before = list(counts)
         self.frames = [self._numbered(rows.get(stream), count) for stream, count in enumerate(counts)]
         self.counts = [count + frame.height for count, frame in zip(counts, self.frames, strict=True)]
-        streams = np.concatenate([np.full(frame.height, n) for n, frame in enumerate(self.frames)])
-        places = np.concatenate([np.arange(frame.height) for frame in self.frames])
+        streams = np.concatenate([np.full(frame.height, n, np.int64) for n, frame in enumerate(self.frames)])
         times = np.concatenate(self.by_stream())
-        order = np.lexsort((places, streams, times))
-        self.of: Ints = streams[order].astype(np.int64)
+        order = np.argsort(times, kind="stable")  # those of a stream are in order
+        self.of: Ints = streams[order]
         self.times: Ints = times[order]
-        self._at = [np.flatnonzero(self.of == stream) for stream in range(len(self.frames))]
+        self._seen = np.zeros((len(order) + 1, len(counts)), np.int64)
+        np.cumsum(self.of[:, None] == np.arange(len(counts)), axis=0, out=self._seen[1:])
+        self._seen += np.asarray(counts, np.int64)
 
     def __len__(self) -> int:
         return len(self.of)
@@ -59,12 +59,16 @@ class Round:
         """The times of the rows of each stream."""
         return [frame[TIME].to_numpy() if frame.height else np.empty(0, np.int64) for frame in self.frames]
 
+    def size(self) -> int:
+        """Bytes, about."""
+        return sum(int(frame.estimated_size()) for frame in self.frames)
+
     def part(self, first: int, last: int) -> Part:
         """The rows at [first, last)."""
-        rows, seen = {}, []
-        for stream, (at, before) in enumerate(zip(self._at, self.before, strict=True)):
-            low, high = np.searchsorted(at, [first, last])
-            if high > low:
-                rows[stream] = self.frames[stream][int(low) : int(high)]
-            seen.append(before + np.searchsorted(at, np.arange(first, last)))
-        return Part(self.of[first:last], self.times[first:last], np.stack(seen, axis=1), rows)
+        begin, before, after = (self._seen[at].tolist() for at in (0, first, last))
+        rows = {
+            stream: frame.slice(before[stream] - begin[stream], count)
+            for stream, frame in enumerate(self.frames)
+            if (count := after[stream] - before[stream])
+        }
+        return Part(self.of[first:last], self.times[first:last], self._seen[first:last], rows)

@@ -14,15 +14,18 @@ from windrow.operators.operator import Side
 from windrow.operators.ring.holder import Holder
 from windrow.operators.ring.joining import PLACE, Joining, number_of, read_tag, tag, time_of
 from windrow.operators.ring.messages import Kind, Message, Payload, payloads
+from windrow.operators.ring.picking import renamed
 from windrow.operators.ring.probing import Watch
 from windrow.operators.ring.slices import NUMBER, TIME, Slice
 from windrow.progress import END
 from windrow.spec.batches import Batch
-from windrow.spec.names import PROGRESS
 from windrow.windows.tuples import Ints
 
 HEAD = 0
-EDGES, SEEN, BUILD, PROBE, MOVED = "edges", "seen", "build ", "probe ", "moved "
+BUILD, PROBE, MOVED = "build ", "probe ", "moved "  # frames: rows of a stream
+# Numbers of each row of a train: by stream, from which row on the slices before the node are; by stream, the rows
+# before it; its time and its stream.
+EDGES, SEEN, ORDER = "edges", "seen", "order"
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,13 @@ class Layout:
 
 @dataclass(frozen=True)
 class Marks:
-    """The StateStart and StateEnd of the rows of a train: which rows of each slice they meet, by number."""
+    """The StateStart and StateEnd of the rows of a train: which rows of each slice they meet, by number. ``of``: the
+    stream of each.
+    """
 
     low: Ints  # rows of the train x streams
     high: Ints
+    of: Ints
 
 
 class SlicedJoin(Holder):
@@ -130,20 +136,18 @@ class SlicedJoin(Holder):
             if (build := frames.get(f"{BUILD}{stream}")) is not None:
                 self.slices[stream].append(build.frame)
                 self.work.inserted += build.frame.height
-        high = frames[EDGES].frame.to_numpy()
-        times = frames[SEEN].frame[PROGRESS].to_numpy()
-        seen = frames[SEEN].frame.select(pl.exclude(PROGRESS)).to_numpy()
-        limits = [self._limits(stream, high[:, stream], seen[:, stream], times) for stream in streams]
+        high, seen, order = (message.ints[name] for name in (EDGES, SEEN, ORDER))
+        limits = [self._limits(stream, high[:, stream], seen[:, stream], order[:, 0]) for stream in streams]
         low = np.stack([low for low, _ in limits], axis=1)
-        self.active[message.train] = Marks(low, high)
+        self.active[message.train] = Marks(low, high, order[:, 1])
         self.most = max(self.most, sum(state.height for state in self.slices))
         gone = {f"{BUILD}{n}": rows for n in streams if (rows := self._purged(n, low[-1, n], limits[n][1])) is not None}
+        probes = {name: payload for name, payload in frames.items() if name.startswith(PROBE)}
         if not self.last:
-            probes = {name: payload for name, payload in frames.items() if not name.startswith(BUILD)}
-            probes[EDGES] = Payload(pl.DataFrame(low, schema=[str(n) for n in streams], orient="row"))
-            yield replace(message, frames={**probes, **payloads(gone)})
+            ints = {EDGES: low, SEEN: seen, ORDER: order}
+            yield Message(Kind.TRAIN, message.train, frames={**probes, **payloads(gone)}, ints=ints)
         self._forget()
-        parts = self._probed(message.train, 0, {n: p for n, p in frames.items() if n.startswith(PROBE)})
+        parts = self._probed(message.train, 0, probes)
         yield from self._closed(message.train, 1, parts) if self.node == HEAD else parts
 
     def _limits(self, stream: int, high: Ints, seen: Ints, times: Ints) -> tuple[Ints, int]:
@@ -166,8 +170,10 @@ class SlicedJoin(Holder):
 
     def _younger(self, state: Slice, times: Ints, age: int) -> Ints:
         """The first row that is younger than ``age`` when each of the times has come."""
-        at = np.searchsorted(state.times, times - age, side="right")
-        return np.asarray(np.append(state.numbers, END)[at])
+        at = state.times.searchsorted(times - age, side="right")
+        if not state.height:
+            return np.full(len(at), END)
+        return np.where(at < state.height, state.numbers.take(at, mode="clip"), END)
 
     def _purged(self, stream: int, low: int, needed: int) -> Batch | None:
         """The rows that belong to the next node from now on, without those that no row to come can meet."""
@@ -208,28 +214,29 @@ class SlicedJoin(Holder):
                 held = part
             else:
                 yield part
-        yield replace(held or Message(Kind.PARTIALS, train, self.node, level), end=True)
+        yield Message(Kind.PARTIALS, train, self.node, level, end=True) if held is None else replace(held, end=True)
 
     def _probed(self, train: int, level: int, frames: Mapping[str, Payload]) -> Iterator[Sent]:
         """What rows of a train, alone or with rows of other streams, find in the next slice of their order."""
         marks, whole = self.active[train], level + 1 == self.joining.streams - 1
         for name, payload in frames.items():
-            rows = payload.frame
-            if name.startswith(PROBE):
-                origin = int(name.removeprefix(PROBE))
-                members = frozenset([origin])
-            else:
+            if level:
                 origin, members = read_tag(name)
-            if not rows.height:
-                continue
+                place = payload.frame[PLACE].to_numpy()
+            else:
+                origin = int(name.removeprefix(PROBE))
+                members, place = frozenset([origin]), np.flatnonzero(marks.of == origin)
             target = next(n for n in self.layout.orders[origin] if n not in members)
-            place, state = rows[PLACE].to_numpy(), self.slices[target]
+            state = self.slices[target]
             numbers = marks.low[place, target], marks.high[place, target]
             low, high = (state.places(each) for each in numbers)
             if not np.array_equal(high - low, numbers[1] - numbers[0]):
                 raise InternalError(
                     f"node {self.node} does not hold the rows of stream {target} that a probe is to meet"
                 )
+            if not (low < high).any():
+                continue
+            rows = payload.frame if level else probe_frame(payload.frame, origin, place)
             before = self.prober.pairs, self.prober.seconds
             for part in self.prober.beside(rows, members, target, state, low, high):
                 if isinstance(part, Side):
@@ -266,5 +273,5 @@ class SlicedJoin(Holder):
 
 def probe_frame(rows: Batch, stream: int, places: Ints) -> Batch:
     """Input rows as rows that probe: with their places in the train."""
-    renamed = rows.rename({NUMBER: number_of(stream), TIME: time_of(stream)})
-    return renamed.with_columns(pl.Series(PLACE, places, dtype=pl.Int32))
+    columns = renamed(rows.get_columns(), {NUMBER: number_of(stream), TIME: time_of(stream)})
+    return pl.DataFrame([*columns, pl.Series(PLACE, places, dtype=pl.Int64)])

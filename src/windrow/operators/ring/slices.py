@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from windrow.errors import InternalError
+from windrow.operators.ring.messages import NEWEST
 from windrow.spec.batches import Batch, Changes, State
 from windrow.windows.tuples import Ints
 
 NUMBER, TIME = "@n", "@t"  # the place of a row in its stream, and its progress value
-MANY = 32  # pieces of a frame, from which on it is copied into one
+MANY = 32  # pieces of a frame, from which on the last ones are put together
 
 
 class Slice:
@@ -35,6 +36,7 @@ class Slice:
         self.times: Ints = np.empty(0, np.int64)
         self.start = 0
         self.stop = 0  # the number of the youngest row that has been here, and one
+        self._cut = 0  # rows that have left since the frame was made anew
         self._stored: list[tuple[int, int]] = []  # numbers of the first and the last row of each stored run
         self._names: set[str] = set()
 
@@ -52,29 +54,24 @@ class Slice:
         """Take rows that are younger than all that have been here."""
         if not rows.height:
             return
-        numbers = rows[NUMBER].to_numpy()
+        numbers = rows.get_column(NUMBER).to_numpy()
         if int(numbers[0]) < self.stop:
             raise InternalError(f"row {numbers[0]} came to a slice that has had all rows before {self.stop}")
-        self.frame = rows if self.frame is None or not self.height else pl.concat([self.frame, rows], rechunk=False)
+        self.frame = rows if self.frame is None or not self.height else self.frame.vstack(rows)
         if self.frame.n_chunks() > MANY:
-            self.frame = self.frame.rechunk()
+            self.frame = _in_fewer(self.frame)
         self.numbers = np.concatenate([self.numbers, numbers])
-        self.times = np.concatenate([self.times, rows[TIME].to_numpy()])
+        self.times = np.concatenate([self.times, rows.get_column(TIME).to_numpy()])
         self.stop = int(numbers[-1]) + 1
 
     def places(self, numbers: Ints) -> NDArray[np.int64]:
         """Where the rows with these numbers are, or would be."""
-        return np.searchsorted(self.numbers, numbers)
+        return self.numbers.searchsorted(numbers)
 
     def between(self, first: int, last: int) -> Batch | None:
         """The rows with numbers in [first, last)."""
-        low, high = (int(at) for at in self.places(np.array([first, last])))
-        return self.frame[low:high] if self.frame is not None and high > low else None
-
-    def columns(self, names: Sequence[str], at: Ints) -> Batch:
-        """Some columns of the rows at some places."""
-        assert self.frame is not None
-        return self.frame.select(names)[at]
+        low, high = (int(self.numbers.searchsorted(each)) for each in (first, last))
+        return self.frame.slice(low, high - low) if self.frame is not None and high > low else None
 
     def emptied(self, start: int, stop: int) -> Slice:
         """The slice without rows, for those with numbers in [start, stop)."""
@@ -85,12 +82,24 @@ class Slice:
 
     def forget(self, before: int) -> None:
         """Let go of the rows before a number."""
-        count = int(np.searchsorted(self.numbers, before))
-        if count and self.frame is not None:
+        if not len(self.numbers) or self.numbers[0] >= before:
+            return
+        count = int(self.numbers.searchsorted(before))
+        if self.frame is not None:
             self.numbers, self.times = self.numbers[count:], self.times[count:]
-            self.frame = self.frame[count:] if self.height else None
-            if self.frame is not None and count > self.height:  # a view keeps all that it was cut from
-                self.frame = pl.concat([self.frame, self.frame.clear()], rechunk=True)
+            self.frame = self.frame.slice(count) if self.height else None
+            self._cut += count
+
+    def _renew(self) -> None:
+        """A view keeps all that it was cut from, and so does a copy of views of blobs: between two rounds, when nobody
+        may come for long, it must not.
+        """
+        if self.frame is not None and self._cut > self.height:
+            out = io.BytesIO()
+            self.frame.write_ipc_stream(out, compat_level=NEWEST)
+            out.seek(0)
+            self.frame = pl.read_ipc_stream(out)
+        self._cut = 0
 
     # -- state -------------------------------------------------------------------------------------------------
     def _runs(self) -> list[tuple[int, int]]:
@@ -98,6 +107,7 @@ class Slice:
         before it that are less than twice as large, so that a row is written O(log n) times.
         """
         self.forget(self.start)
+        self._renew()
         if not self.height:
             return []
         first, last = int(self.numbers[0]), int(self.numbers[-1])
@@ -141,3 +151,15 @@ class Slice:
 
     def state_bytes(self) -> int:
         return 0 if self.frame is None else int(self.frame.estimated_size())
+
+
+def _in_fewer(frame: Batch) -> Batch:
+    """The frame with its last pieces in one: with those before them that are less than twice as large, so that a row is
+    copied O(log n) times.
+    """
+    sizes = frame[NUMBER].chunk_lengths()
+    rows = sizes.pop()
+    while sizes and sizes[-1] <= 2 * rows:
+        rows += sizes.pop()
+    last = frame.tail(rows).rechunk()
+    return frame.head(-rows).vstack(last) if sizes else last
