@@ -94,6 +94,15 @@ class Inbox:
             self.changed.notify_all()
         return message
 
+    def next_kind(self) -> Kind:
+        """The kind of the next message, which stays here."""
+        with self.changed:
+            while not self.waiting:
+                if self.lost is not None:
+                    raise self.lost
+                self.changed.wait()
+            return self.waiting[0][1].kind
+
     def send(self, sending: bool) -> None:
         """Whether this node is about to wait for another one."""
         with self.changed:
@@ -135,6 +144,10 @@ class TcpLinks:
 
     def receive(self, wait: bool) -> Message | None:
         return self.inbox.take(wait)
+
+    def next_kind(self) -> Kind:
+        """Waits for the next message, and says of which kind it is."""
+        return self.inbox.next_kind()
 
     def receive_commit(self) -> Message:
         """The next message about the end of a round."""
