@@ -149,6 +149,11 @@ class TcpLinks:
         """Waits for the next message, and says of which kind it is."""
         return self.inbox.next_kind()
 
+    def check(self) -> None:
+        """Raises LostError if a node has gone."""
+        if self.inbox.lost is not None:
+            raise self.inbox.lost
+
     def receive_commit(self) -> Message:
         """The next message about the end of a round."""
         found = self.inbox.take(wait=True, commit=True)
