@@ -56,6 +56,7 @@ from windrow.errors import (  # noqa: E402
 )
 from windrow.logical.nodes import Statistics  # noqa: E402
 from windrow.sessions import Session  # noqa: E402
+from windrow.spec.spread import RingOptions  # noqa: E402
 from windrow.sql.select import sql  # noqa: E402
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ __all__ = [
     "PlanError",
     "QueryError",
     "ResultError",
+    "RingOptions",
     "Session",
     "Statistics",
     "Stream",

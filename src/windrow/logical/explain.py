@@ -253,11 +253,14 @@ def multi_join_text(node: MultiJoin) -> str:
     """How long rows are held, and the condition of a multi-way join; its inputs are numbered from 0."""
     members = [(f"{number}", member, member.progress or "") for number, member in enumerate(node.members)]
     held = zip(members, node.ranges.lengths, strict=True)
-    ranges = ", ".join(f"{of} [RANGE {span(w, m.schema[time])}, WA {time}]" for (of, m, time), w in held)
+    counted = node.ranges.counts
+    ranges = ", ".join(
+        f"{of} [RANGE {f'{w} ROWS' if counted(int(of)) else span(w, m.schema[time])}, WA {time}]"
+        for (of, m, time), w in held
+    )
     terms = [" = ".join(_of_step(of, tree) for (of, _, _), tree in zip(members, key, strict=True)) for key in node.keys]
     terms += [node.where.sql("spark")] if node.where is not None else []
-    if (test := node.test) is not None:
-        terms.append(f"{test.name}({', '.join(test.columns)})")
+    terms += [f"{test.name}({', '.join(test.columns)})" for test in node.tests]
     condition = f" on {' and '.join(terms)}" if terms else ""
     shown = ", ".join(f"{member}.{column} AS {name}" for name, member, column in node.columns)
     late = "" if set(node.late) <= {"drop"} else f"; late rows: {', '.join(node.late)}"

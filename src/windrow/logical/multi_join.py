@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
@@ -10,13 +10,14 @@ import polars as pl
 from sqlglot import exp
 
 from windrow.logical.node import Node, Time, Times, columns_in
-from windrow.spec.functions import Function
+from windrow.spec.functions import Function, all_of
 from windrow.spec.in_order import MODES
 from windrow.spec.options import Policy
+from windrow.spec.spread import RINGS, RingOptions
 from windrow.windows.multiway import Moment, Ranges
 
 MULTI, PIPELINE = "multi", "pipeline"  # one operator, or binary joins one after another
-WAYS = (MULTI, PIPELINE, *MODES)  # with results in any order, or in order from one operator
+WAYS = (MULTI, PIPELINE, *MODES, *RINGS)  # with results in any order, in order from one operator, or spread over nodes
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,11 @@ class MultiJoin(Node):
 
     ``on``: for each member its key expressions; the n-th ones of all members must be equal, and NULL equals nothing.
     ``ranges``: how long the rows of each member are held. ``columns``: the name of each result column, the number of
-    its member, and its name there. ``where`` and ``test``: what else must be true, over all columns of ``columns``.
+    its member, and its name there. ``where`` and ``tests``: what else must be true, over columns of ``columns``.
     ``late``: what happens to late rows of each member. ``using``: one of ``WAYS``, if the query names one. ``alpha``:
     of an adaptive one, from which share of its time on it filters before it orders; ``cost``: the time to compare two
-    rows, in the smallest unit of progress.
+    rows, in the smallest unit of progress. ``nodes``: how many share the state of one that is spread over nodes, if
+    the query says so, and ``options``: how.
     """
 
     members: tuple[Node, ...]
@@ -36,11 +38,13 @@ class MultiJoin(Node):
     ranges: Ranges
     columns: tuple[tuple[str, int, str], ...]
     where: exp.Expr | None = None
-    test: Function | None = None
+    tests: tuple[Function, ...] = ()
     late: tuple[Policy, ...] = ()
     using: str | None = None
     alpha: float | None = None
     cost: float | None = None
+    nodes: int | None = None
+    options: RingOptions = field(default_factory=RingOptions)
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -75,10 +79,20 @@ class MultiJoin(Node):
         """The result's own timestamp."""
         return Moment(tuple(range(len(self.members))))
 
+    @cached_property
+    def test(self) -> Function | None:
+        """All users' conditions as one."""
+        return all_of(self.tests)
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether the last rows of some stream are held, instead of those of a time."""
+        return any(self.ranges.by_rows)
+
     @property
     def tested(self) -> set[str]:
         """The columns that its conditions are over."""
-        return columns_in([self.where]) | {*(self.test.columns if self.test is not None else ())}
+        return columns_in([self.where]) | {column for test in self.tests for column in test.columns}
 
     def columns_used(self, wanted: set[str]) -> tuple[set[str], ...]:
         wanted = wanted | self.tested
@@ -86,5 +100,6 @@ class MultiJoin(Node):
             {column for name, of, column in self.columns if of == number and name in wanted}
             | columns_in(self.on[number])
             | {member.progress or ""}
+            | ({*member.schema} if self.ranges.counts(number) else set())  # which rows are the last ones, if times tie
             for number, member in enumerate(self.members)
         )

@@ -18,6 +18,7 @@ from windrow.operators.progress.meld import Meld
 from windrow.operators.progress.punctuate import Punctuate
 from windrow.operators.progress.retime import Retime
 from windrow.operators.progress.shift import Shift
+from windrow.operators.ring.ring import Ring
 from windrow.operators.rows.apply import Apply
 from windrow.operators.rows.dupelim import DupElim, Unique
 from windrow.operators.rows.fused import Fused
@@ -100,6 +101,7 @@ __all__ = [
     "Punctuate",
     "Retime",
     "Retract",
+    "Ring",
     "Running",
     "Select",
     "Sessions",

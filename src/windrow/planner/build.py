@@ -31,6 +31,7 @@ from windrow.planner.partition import ByKeys
 from windrow.planner.pipelines import pipeline_of
 from windrow.planner.plan import MELD, Arm, Meeting, Pipeline, Plan, Read, Stage, Step
 from windrow.planner.prepare import numbered, prepared, wall_clock, without_row
+from windrow.planner.ring import ring_stage
 from windrow.planner.rows import (
     about_everyone,
     application,
@@ -51,6 +52,7 @@ from windrow.planner.windows import SHAPES, WATCHING, Physical, groups_promised,
 from windrow.spec.in_order import MODES
 from windrow.spec.keeping import ALIKE
 from windrow.spec.names import WINDOW_END
+from windrow.spec.spread import RINGS
 from windrow.spec.time import physical
 from windrow.windows.multiway import Moment
 
@@ -242,6 +244,8 @@ class Build:
         sides = [about_everyone(n, self.pipelines(n, wanted_on(n, n.progress))) for n in node.members]
         arms = multi_arms(node, sides)
         way = way_of(node, arms, self.given)
+        if way.name in RINGS:
+            return ring_stage(next(self.numbers), node, sides, moment, way)
         if not way.order:
             return multi_stage(next(self.numbers), node, arms, moment, way, way.probes)
         join, of = pipeline_of(node, way.order, moment)

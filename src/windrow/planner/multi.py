@@ -24,7 +24,7 @@ from windrow.planner.ordered_joins import making
 from windrow.planner.partition import ByKeys
 from windrow.planner.plan import Arm, Pipeline, Stage, Step
 from windrow.planner.rules.push_filters import conjuncts, harmless
-from windrow.spec.names import PROGRESS
+from windrow.spec.names import PROGRESS, TIE
 from windrow.windows.multiway import Moment
 
 KEPT = "a row probes one input after another; it is kept until all others have promised past what it can be joined with"
@@ -37,7 +37,11 @@ def key_columns(node: MultiJoin) -> tuple[str, ...]:
 
 def multi_arms(node: MultiJoin, sides: Sequence[Sequence[Pipeline]]) -> tuple[Arm, ...]:
     """The inputs, ready to meet: keys of a common type, columns under their names in the result."""
-    spread = ByKeys(key_columns(node))
+    return multi_arms_by(node, sides, ByKeys(key_columns(node)))
+
+
+def multi_arms_by(node: MultiJoin, sides: Sequence[Sequence[Pipeline]], spread: ByKeys) -> tuple[Arm, ...]:
+    """The same with rows that are spread by other columns, or by none."""
     return tuple(
         Arm(tuple(p.then(*_prepared(node, number)) for p in pipelines), spread)
         for number, pipelines in enumerate(sides)
@@ -52,6 +56,8 @@ def _prepared(node: MultiJoin, number: int) -> list[Step]:
         columns.append(translate(key[number], given).cast(key_type(node.members, key)).alias(name))
         if isinstance(key[number], exp.Column):
             renames[name] = key[number].name
+    if node.ranges.counts(number):
+        columns += [pl.col(column).alias(f"{TIE}{at}") for at, column in enumerate(given)]
     kept = partial(ProjectOperator, [*columns, pl.col(PROGRESS)])
     steps = [Step("prepare", kept, "the keys, and the columns of the result", renames=renames)]
     if node.keys:

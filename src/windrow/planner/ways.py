@@ -19,22 +19,27 @@ from windrow.logical.nodes import MultiJoin, Statistics
 from windrow.planner.choice import GOES_ON, LEAST, Given, sample_of
 from windrow.planner.choose import Choice, Option
 from windrow.planner.choose.costs.multiway import KEYS, ROWS, Streams, costs, probe_orders, uniform
+from windrow.planner.choose.costs.spread import MANY, Spread
 from windrow.planner.multi import early, key_columns
 from windrow.planner.plan import Arm
 from windrow.spec.in_order import MODES
 from windrow.spec.names import PROGRESS
+from windrow.spec.spread import RINGS
 
+RING = RINGS[0]
 SHOWN = 4  # orders in ``explain``
 
 
 @dataclass(frozen=True)
 class Way(Choice):
     """How a multi-way join runs; an option is microseconds for a thousand rows of all inputs. ``probes``: the orders
-    in which rows of each input probe the others at first.
+    in which rows of each input probe the others at first. ``spread``: what a ring of ``nodes`` costs, where it is one.
     """
 
     says: str = ""
     probes: tuple[tuple[int, ...], ...] = ()
+    spread: Spread | None = None
+    nodes: int | None = None
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -44,6 +49,8 @@ class Way(Choice):
     def lines(self) -> Iterator[str]:
         yield f"join as {self.name}: {self.reason}"
         yield f"  {self.says}"
+        if self.spread is not None:
+            yield from (f"  {line}" for line in self.spread.lines(self.nodes))
         chosen = MULTI if self.name in MODES else self.name
         best = [o for o in self.options if o.name in (chosen, MULTI)]
         shown = {o.name: o for o in (*islice(self.options, SHOWN), *best)}
@@ -76,8 +83,11 @@ def way_of(node: MultiJoin, arms: Sequence[Arm], given: Given) -> Way:
     found = [(order, cost) for order, cost in costs(streams).items()]
     refused = {order: _refused(node, order) for order, _ in found}
     options = [Option(named(order), cost / rows * 1000, 0.0, refused[order]) for order, cost in found]
+    options, spread = _with_ring(node, options, streams, rows, given)
     options.sort(key=lambda o: (bool(o.refused), o.micros))
     way = partial(Way, options=tuple(options), says=streams.says, probes=probe_orders(streams))
+    if RING in (node.using, options[0].name):
+        way = partial(way, spread=spread, nodes=node.nodes)
     if node.using in MODES:
         return way(node.using, "as asked for, in order")
     if (kept := given.kept.get(text(node))) is not None:
@@ -85,15 +95,37 @@ def way_of(node: MultiJoin, arms: Sequence[Arm], given: Given) -> Way:
             raise PlanError(f"the checkpoint has joined the streams as {kept!r}, which is no order of these")
         return way(kept, GOES_ON)
     reason = "the cheapest by the cost model"
+    if node.using in RINGS:
+        return way(node.using, "as asked for")
+    if node.by_rows:
+        return way(RING, "only a join that is spread over nodes holds the last rows of a stream")
     if node.using is not None:
         reason = "as asked for" if node.using == MULTI else "as asked for, in the cheapest order by the cost model"
     return way(options[0].name, reason)
+
+
+def _with_ring(
+    node: MultiJoin, options: Sequence[Option], streams: Streams, rows: float, given: Given
+) -> tuple[list[Option], Spread]:
+    """What functions cost in each way; a ring is worth a look where there are some, and tasks to share the work."""
+    of = {name: member for name, member, _ in node.columns}
+    functions = tuple(frozenset(of[name] for name in test.columns) for test in node.tests)
+    spread = Spread(streams, functions, bool(node.keys))
+    parts = MANY if given.exchanged and node.keys else 1
+    called = spread.called_at_end() / rows * 1000 / parts if node.tests else 0.0
+    found = [replace(option, micros=option.micros + called) for option in options]
+    if node.using == RING or node.by_rows or (node.tests and (given.exchanged or len(node.tests) > 1)):
+        micros = spread.ring(node.nodes or (MANY if given.exchanged else 1)) / rows * 1000
+        found.append(Option(RING, micros, 0.0, "" if node.using in (None, RING) else f"{node.using} is asked for"))
+    return found, spread
 
 
 def _refused(node: MultiJoin, order: Sequence[int]) -> str:
     way = PIPELINE if order else MULTI
     if node.using in MODES:
         return f"{node.using} is asked for: one operator in order, or name binary joins that are" if order else ""
+    if node.by_rows:
+        return "it holds rows for a time"
     return "" if node.using in (None, way) else f"{node.using} is asked for"
 
 

@@ -39,3 +39,5 @@ WINDOW_START, WINDOW_END, WINDOW_TIME = "window_start", "window_end", "window_ti
 ARRIVAL_TS, POSITION = "arrival_ts", "row_num"  # when a row arrived, and as which: attributes that need no declaration
 
 BRANCH = "@branch"  # the name of what a branch of a Split begins with
+
+TIE = "@tie"  # begins the names of columns that only decide which of rows with equal times is the later one

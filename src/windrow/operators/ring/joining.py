@@ -27,12 +27,14 @@ def number_of(stream: int) -> str:
 
 @dataclass(frozen=True)
 class Check:
-    """A condition: an expression, or a user's function, which may fail. ``columns``: what it is of."""
+    """A condition: an expression, or a user's function, which may fail. ``columns``: what it is of. ``last``: it is
+    tried when all rows are there.
+    """
 
     columns: tuple[str, ...]
     expression: pl.Expr | None = None
     function: Function | None = None
-    name: str = ""
+    last: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ class Joining:
     def asked(self) -> tuple[frozenset[int], ...]:
         """The streams that each condition is about; one about none is tried when all rows are there."""
         every = frozenset(range(self.streams))
-        return tuple(frozenset(self.owner[c] for c in test.columns) or every for test in self.tests)
+        of = [frozenset(self.owner[c] for c in test.columns) for test in self.tests]
+        return tuple(own if own and not test.last else every for own, test in zip(of, self.tests, strict=True))
 
     def due(self, members: frozenset[int], target: int) -> list[int]:
         """The conditions that can be tried when a row of ``target`` is added to rows of ``members``.

@@ -24,7 +24,7 @@ from windrow.operators.state.tied import tied_order
 from windrow.operators.state.waiting import Waiting
 from windrow.progress import END, START, Punctuation, ended
 from windrow.spec.batches import Batch, Changes, State
-from windrow.spec.names import PROGRESS
+from windrow.spec.names import PROGRESS, TIE
 
 PROMISES, NODE = "promises", "node"
 PROMISED = {"of": pl.Int64, "promised": pl.Int64, "reached": pl.Int64}
@@ -135,8 +135,9 @@ class Ring:
         for port, waiting in enumerate(self.waiting):
             if (rows := waiting.take(limit)) is not None and rows.height:
                 rows = rows.sort(PROGRESS, maintain_order=True)
-                order = tied_order(rows, [PROGRESS], [c for c in rows.columns if c != PROGRESS])
-                found[port] = rows if order is None else rows[order]
+                ties = [c for c in rows.columns if c.startswith(TIE)] or [c for c in rows.columns if c != PROGRESS]
+                order = tied_order(rows, [PROGRESS], ties)
+                found[port] = (rows if order is None else rows[order]).select(pl.exclude(f"^{TIE}.*$"))
         return found
 
     def _alone(self, rows: dict[int, Batch]) -> Iterator[Item]:

@@ -70,3 +70,5 @@ class Way:
 
 
 RING = Way("ring", SlicedJoin, Head)
+
+WAYS = {way.name: way for way in (RING,)}

@@ -55,7 +55,8 @@ def _pushed(_before: Node, node: Node) -> Node:
     join, rest = node.input, list[exp.Expr]()
     # Of an as-of join only to the left: the nearest right row is taken whatever a condition says about it.
     possible: Collection[int] = TIMED[join.how] if isinstance(join, Join) else (0,)
-    possible = range(len(join.inputs)) if isinstance(join, MultiJoin) else possible
+    if isinstance(join, MultiJoin):  # which rows are the last ones must not depend on a condition on results
+        possible = [side for side in range(len(join.inputs)) if not join.ranges.counts(side)]
     sides: list[list[exp.Expr]] = [[] for _ in join.inputs]
     for condition in conjuncts(node.predicate):
         found = _side(condition, join)

@@ -27,7 +27,9 @@ def multi_joined_rows(node: MultiJoin, given: Given) -> Iterator[Row]:
         if not all(_all_equal(key, rows) for key in keys):
             continue
         found = {name: rows[member][column] for name, member, column in node.columns}
-        if (where is None or where.of(found)) and passes(node.test, node.schema, found, given.bad):
+        if (where is None or where.of(found)) and all(
+            passes(test, node.schema, found, given.bad) for test in node.tests
+        ):
             yield found
 
 
