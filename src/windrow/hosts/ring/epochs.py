@@ -120,6 +120,7 @@ class Head:
             self.tails[name].position = Position.from_json(position)
         self.run.sink.publish(before.more[MADE])
         self.run.sink.forget(before.round)
+        self.control.tell(Progress.of(before))
 
     def _look(self) -> bool:
         """Take what has come to the sources, if anything has."""
