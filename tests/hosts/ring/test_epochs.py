@@ -1,4 +1,4 @@
-"""Epochs of a ring that runs without end: whatever fails where, results are seen once, and those of an undisturbed run."""
+"""Epochs of a ring that runs without end: whatever fails where, results are seen once, as those of a finite run."""
 
 import os
 import random
@@ -8,7 +8,9 @@ import polars as pl
 import pytest
 from rings import SLACK, Script, put, query, run, shown
 
+import windrow as wr
 from windrow.errors import CheckpointError, PlanError
+from windrow.hosts.ring.links import LostError
 from windrow.hosts.ring.results import Sink
 from windrow.hosts.ring.store import Store
 
@@ -16,7 +18,7 @@ FILES = 6
 LAST = 1000  # a time after which nothing is near: what came before is complete
 
 
-class Crash(Exception):
+class CrashError(Exception):
     """What a test lets happen."""
 
 
@@ -108,7 +110,7 @@ class TornStore(Store):
 
     def commit(self, number, *given, **named):
         if number == 3:
-            raise Crash
+            raise CrashError
         return super().commit(number, *given, **named)
 
 
@@ -117,7 +119,7 @@ class TornSink(Sink):
 
     def publish(self, made):
         if any(epoch == 3 for _, epoch, _, _ in made):
-            raise Crash
+            raise CrashError
         super().publish(made)
 
 
@@ -127,7 +129,7 @@ class HalfSink(Sink):
     def publish(self, made):
         super().publish(made[:1])
         if len(made) > 1:
-            raise Crash
+            raise CrashError
 
 
 TORN = {
@@ -140,7 +142,7 @@ TORN = {
 @pytest.mark.parametrize("where", TORN)
 def test_a_crash_loses_nothing_and_doubles_nothing(tmp_path, filed, where):
     steps = everything(filed)
-    with pytest.raises(Crash):
+    with pytest.raises(CrashError):
         run(query(tmp_path), tmp_path, Script(steps), change=TORN[where])
     before = shown(tmp_path).height
     run(query(tmp_path), tmp_path, Script([1.0, *steps]))
@@ -161,12 +163,10 @@ def test_what_is_taken_from_the_sink_does_not_come_again(tmp_path, filed):
 
 
 def test_of_two_runs_one_goes_on(tmp_path, filed):
-    """As after a restart while the attempt before still runs: what that one has written and not committed is nothing."""
+    """As after a restart while the attempt before still runs: what that one has not committed is nothing."""
 
     def other():
         run(query(tmp_path), tmp_path, Script([1.0, filed(1), 1.0]))
-
-    from windrow.hosts.ring.links import LostError
 
     with pytest.raises(LostError, match="epoch 1 has been written by another run"):
         run(query(tmp_path), tmp_path, Script([filed(0), other, 1.0]))
@@ -206,8 +206,6 @@ def test_what_it_cannot_run_is_refused(tmp_path):
         query(tmp_path, using="multi", nodes=None).run_continuously(**where)
     with pytest.raises(PlanError, match=r"stream 'a' ends, .* give streaming=True"):
         query(tmp_path, streaming=False).run_continuously(**where)
-    import windrow as wr
-
     rows = wr.stream([{"t": 1, "n": 1}], progress="t", slack=0)
     with pytest.raises(PlanError, match=r"stream 'stream' is DataFrame data, and run_continuously\(\) reads files"):
         wr.multi_join(rows, rows, within=5, nodes=1).run_continuously(**where)
@@ -217,8 +215,6 @@ def test_what_it_cannot_run_is_refused(tmp_path):
 def test_late_and_bad_rows_go_beside_the_results(tmp_path, filed):
     def fails(x, y):
         return 10 // (x - 1) > y
-
-    import windrow as wr
 
     asked = query(tmp_path, where=wr.udf(fails, "BOOLEAN", "n", "n_b"), late="side")
     put(tmp_path, "a", 0, [(50, 1), (51, 3), (52, None)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tempfile
 import threading
 import time
@@ -16,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow as pa
 
-from windrow.errors import CheckpointError, PlanError
+from windrow.errors import CheckpointError, PlanError, WindrowError
 from windrow.hosts.described import BAD_SCHEMA
 from windrow.hosts.ring.epochs import Clocks, Follower, Head, Progress
-from windrow.hosts.ring.links import Listener, TcpLinks
+from windrow.hosts.ring.links import Listener, LostError, TcpLinks
 from windrow.hosts.ring.results import BAD, LATE, RESULT, Sink
 from windrow.hosts.ring.running import Running, check_ring
 from windrow.hosts.ring.store import Store
 from windrow.hosts.ring.watch import FileWatch
 from windrow.hosts.spark.compile import check_sources, session_of
-from windrow.hosts.spark.control import DeskControl, Followed
+from windrow.hosts.spark.control import DeskControl, Followed, raised
 from windrow.hosts.spark.desk import DeskAddress, desk_of
 from windrow.hosts.spark.identity import difference, identity
 from windrow.hosts.spark.ring import barrier_task, host_of, ring_count
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 
 FOLDER = "windrow/continuous"  # in a checkpoint
 STOPS = 60.0  # seconds that an epoch may take to end
-OURS = re.compile(r"\bwindrow\.errors\.\w+: ")  # an error that comes again if the same rows do
 
 
 # -- what runs ---------------------------------------------------------------------------------------------------------
@@ -164,12 +162,12 @@ class ContinuousRun:
     """A query that runs until ``stop``. ``error``: why it has ended, if it has failed.
 
     If a node dies, the run begins again with the last epoch that counts. ``retries``: how often it does without an
-    epoch in between.
+    epoch in between. An error of Windrow comes again with the same rows, and ends it at once.
     """
 
     def __init__(self, spark: SparkSession, run: Running, retries: int) -> None:
         self.run, self.retries = run, retries
-        self.error: Exception | None = None
+        self.error: WindrowError | None = None
         self._spark, self._id = spark, uuid.uuid4().hex
         self._followed = Followed(Progress.of(run.store.last()))
         desk = desk_of(spark)
@@ -227,8 +225,10 @@ class ContinuousRun:
                 break
             except (Py4JError, PySparkException) as error:
                 failures = failures + 1 if self.progress().epoch == before else 1
-                if not self._cancelled and (failures > self.retries or OURS.search(str(error))):
-                    self.error = error
+                own = raised(str(error))
+                if not self._cancelled and (own is not None or failures > self.retries):
+                    self.error = own or LostError(f"the ring has failed {failures} times in a row: {error}")
+                    self.error.__cause__ = error
                     break
         desk_of(self._spark).followers.pop(self._id, None)
         self._followed.end()

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from windrow import errors
+from windrow.errors import WindrowError
 from windrow.hosts.ring.epochs import Progress
 from windrow.hosts.ring.links import LostError
 
 STOP = b"stop"
+RAISED = re.compile(r"\bwindrow\.errors\.(\w+): (.*?)(?=\n\s*at [\w$.]+\(|\Z)", re.DOTALL)  # as Spark shows it
 
 
 class DeskControl:
@@ -42,6 +46,17 @@ class DeskControl:
                 seconds = 0
         except (OSError, EOFError) as error:
             raise _gone(error) from None
+
+
+def raised(text: str) -> WindrowError | None:
+    """The error of Windrow in the text of one of Spark; None if there is none: a process has died.
+
+    >>> raised("Job aborted: windrow.errors.LateError: too late\\n\\n\\tat org.apache.spark.Some$.where(Some.scala:1)")
+    LateError('too late')
+    """
+    found = RAISED.search(text)
+    kind = None if found is None else getattr(errors, found[1], None)
+    return None if found is None or kind is None else kind(found[2].strip())
 
 
 def _gone(error: Exception) -> LostError:
