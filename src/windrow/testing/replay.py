@@ -23,6 +23,7 @@ from windrow.logical.nodes import (
     WindowAggregate,
 )
 from windrow.operators.rows.retract import RETRACTED
+from windrow.planner import Plan
 from windrow.spec.names import STATUS, VERSION, WINDOW_END, WINDOW_START
 from windrow.spec.time import physical
 from windrow.testing.accounting import accounted, accounted_join, countable, countable_join
@@ -62,7 +63,7 @@ def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -
         released.append(run.end().results())
         if run.counts["rows_late"]:
             raise Mismatch(f"run {number} of seed {seed}: {run.counts['rows_late']} rows came later than promised")
-        if _scanned_once(query) and run.counts["rows_bad"] != bad.total():
+        if _scanned_once(query) and not _tries_early(plan) and run.counts["rows_bad"] != bad.total():
             raise Mismatch(
                 f"run {number} of seed {seed}: {run.counts['rows_bad']} rows were bad instead of {bad.total()}"
             )
@@ -79,6 +80,13 @@ def replay(query: Stream, runs: int = 20, seed: int = 0, restore: bool = True) -
 def _scanned_once(query: Stream) -> bool:
     names = [scan.name for scan in query.plan().scans()]
     return len(names) == len(set(names))
+
+
+def _tries_early(plan: Plan) -> bool:
+    """Whether a join tries functions for rows of which it does not know yet whether all other rows will come: which of
+    those are bad depends on the order of its probes.
+    """
+    return any(stage.ring and isinstance(stage.node, MultiJoin) and stage.node.tests for stage in plan.stages())
 
 
 def _bad_pairs(bad: Mapping[str, int], join: Node) -> int:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -33,11 +34,13 @@ from windrow.api.stream import Stream
 from windrow.hosts.counters import NAMES
 from windrow.hosts.spark import shard as shards_of
 from windrow.hosts.spark.compile import BAD_ROWS, LATE_ROWS, RESULTS
-from windrow.hosts.spark.exchange import METRICS, Kind
+from windrow.hosts.spark.exchange import METRICS, Kind, partition_of
 from windrow.hosts.spark.live_graphs import LiveGraphs
 from windrow.hosts.spark.native import applies
+from windrow.hosts.spark.ring import BATCH, QUERY
 from windrow.hosts.spark.schema import to_spark as spark_schema
 from windrow.hosts.spark.session import SHUFFLE_PARTITIONS, STATE_STORE
+from windrow.testing.barrier import BarrierTask, simulated_rings, together
 from windrow.testing.mismatch import Mismatch
 from windrow.testing.state_store import Handle, StateStore
 
@@ -99,6 +102,15 @@ class Checkpoint:
     batch: int = 0  # of a session: the next micro-batch
     ended: int = 0
     begun: datetime | None = None
+    _folder: str | None = field(default=None, repr=False)
+
+    @property
+    def folder(self) -> Path:
+        """Of the state that is in files."""
+        if self._folder is None:
+            self._folder = tempfile.mkdtemp(prefix="windrow-checkpoint-")
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        return Path(self._folder)
 
 
 @dataclass(frozen=True)
@@ -126,7 +138,9 @@ class Running:
         drafts = [store.draft() for store in self.checkpoint.stores]
         given = {self.sources[name]: part for name, part in rows.items()}
         at = self.checkpoint.begun = self.checkpoint.begun or self._now()
-        run = Run(self.spark, given, dict(zip(self.frame.stateful(), drafts, strict=True)), at)
+        properties = {BATCH: str(self.checkpoint.ended), QUERY: str(self.checkpoint.folder)}
+        stores = dict(zip(self.frame.stateful(), drafts, strict=True))
+        run = Run(self.spark, given, stores, at, properties=properties)
         found = run.rows(self.frame)
         if commit:
             self.checkpoint.stores = drafts
@@ -178,8 +192,8 @@ class Frame(DataFrame):  # type: ignore[misc]
         assert last.startswith(NOW), "other expressions are not simulated"
         return Stamped(self.spark, self.select(*names), last.removeprefix(NOW))
 
-    def mapInArrow(self, function: Any, schema: str | StructType) -> Frame:  # noqa: N802
-        return Mapped(self.spark, self, function, schema)
+    def mapInArrow(self, function: Any, schema: str | StructType, barrier: bool = False) -> Frame:  # noqa: N802
+        return (Barrier if barrier else Mapped)(self.spark, self, function, schema)
 
     def where(self, condition: str) -> Frame:
         assert condition == "false", "other conditions are not simulated"
@@ -289,6 +303,17 @@ class Mapped(Frame):
         return batch
 
 
+class Barrier(Mapped):
+    """A Python function over all partitions at the same time, in tasks that know of each other."""
+
+    def partitions(self, run: Run, first: int) -> list[Partition]:
+        given = self.inputs[0].partitions(run, first)
+        workers = [self.spark.random.choice(self.spark.workers) for _ in given]
+        stage = run.stage()
+        tasks = [BarrierTask(n, len(given), stage, run.properties, w.graphs) for n, w in enumerate(workers)]
+        return [[self._checked(batch) for batch in part] for part in together(self.pickled, tasks, given)]
+
+
 class United(Frame):
     """The partitions of several inputs."""
 
@@ -300,7 +325,7 @@ class United(Frame):
 
 
 class Exchanged(Frame):
-    """All rows of equal values in one partition, in any order."""
+    """All rows of equal values in one partition, where Spark's hash puts them, in any order."""
 
     def __init__(self, spark: SimulatedSpark, given: Frame, count: int, column: str) -> None:
         super().__init__(spark, [given], given.types)
@@ -308,8 +333,8 @@ class Exchanged(Frame):
 
     def partitions(self, run: Run, first: int) -> list[Partition]:  # noqa: ARG002
         found: list[Partition] = [[] for _ in range(self.count)]
-        for number, rows in enumerate(run.by_key(self.inputs[0], self.column).values()):
-            found[number % self.count] += rows
+        for key, rows in run.by_key(self.inputs[0], self.column).items():
+            found[partition_of(key, self.count)] += rows
         return found
 
 
@@ -376,6 +401,13 @@ class Run:
     stores: Mapping[Stateful, StateStore] = field(default_factory=dict)
     at: datetime = START
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NAMES, 0))
+    properties: Mapping[str, str] = field(default_factory=dict)  # what Spark tells tasks of the micro-batch
+    stages: int = 0
+
+    def stage(self) -> int:
+        """The number of the next stage."""
+        self.stages += 1
+        return self.stages
 
     def rows(self, frame: Frame) -> pl.DataFrame:
         """All rows of a DataFrame."""
@@ -418,9 +450,10 @@ class Worker:
 def without_jvm() -> Iterator[None]:
     """The functions of ``pyspark.sql`` ask a JVM for their columns, or, in this mode, make them by themselves."""
     if SparkContext._active_spark_context is not None:
-        yield
+        with simulated_rings():
+            yield
         return
-    with mock.patch.dict(os.environ, SPARK_CONNECT_MODE_ENABLED="1"):
+    with mock.patch.dict(os.environ, SPARK_CONNECT_MODE_ENABLED="1"), simulated_rings():
         yield
 
 

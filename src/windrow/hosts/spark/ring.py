@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from windrow.errors import CheckpointError, PlanError
+from windrow.errors import CheckpointError, InternalError, PlanError
 from windrow.hosts.ring.agree import agreed
 from windrow.hosts.ring.links import Listener, TcpLinks
 from windrow.hosts.ring.store import Manifest, Store
@@ -74,6 +74,8 @@ class RingTask:
         rows = [Row(*r) for b in batches for r in zip(*(c.to_pylist() for c in b.columns), strict=True)]
         node = self._node(task.partitionId())
         shard = self.fragment.shards[node]
+        if strange := {row.shard for row in rows} - {shard}:
+            raise InternalError(f"rows for shards {sorted(strange)} came to the task of shard {shard}")
         kept = self._kept(task)
         before = None if kept is None else self._before(*kept)
         wired = self._wiring(shard, node, before, kept)
@@ -196,8 +198,8 @@ def ring_count(
     if there < needed:
         what = f"nodes={nodes}" if nodes == needed else f"{called}={shards}"
         raise PlanError(
-            f"{what} needs {needed} tasks that run at the same time, and this Spark has {there} slots: give fewer, or "
-            f"more cores (wr.session(master='local[{needed}]'), or more executors)"
+            f"{what} needs {needed} tasks at the same time, and this Spark has {there} slot{'s' * (there != 1)}: give "
+            f"fewer, or more cores (wr.session(master='local[{needed}]'), or more executors)"
         )
     return max(needed, shards if asked else min(shards, there))
 
