@@ -225,9 +225,9 @@ class ContinuousRun:
                 break
             except (Py4JError, PySparkException) as error:
                 failures = failures + 1 if self.progress().epoch == before else 1
-                own = raised(str(error))
+                own, text = raised(str(error)), str(error).split("\n\tat ")[0]  # without the calls in Java
                 if not self._cancelled and (own is not None or failures > self.retries):
-                    self.error = own or LostError(f"the ring has failed {failures} times in a row: {error}")
+                    self.error = own or LostError(f"the ring has failed {failures} times in a row: {text}")
                     self.error.__cause__ = error
                     break
         desk_of(self._spark).followers.pop(self._id, None)
