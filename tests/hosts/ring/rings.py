@@ -49,6 +49,7 @@ class Script:
     steps: list
     looks: float = 0.0
     told: list = field(default_factory=list)
+    sent: list = field(default_factory=list)  # bytes that the head has sent, at each step
     seconds: float = 0.0
     done: bool = False
 
@@ -59,6 +60,7 @@ class Script:
         if not self.steps:
             self.done = True
             return
+        self.sent.append(self.links.sent)
         step = self.steps.pop(0)
         if callable(step):
             step()
@@ -89,6 +91,7 @@ def run(asked, folder, script, nodes=2, every=1.0, change=lambda run: run, watch
             Follower(found, links[node], watch(node)).serve()
         links[node].close()
 
+    script.links = links[0]
     threads = [threading.Thread(target=follow, args=(node,)) for node in range(1, nodes)]
     for thread in threads:
         thread.start()

@@ -83,10 +83,12 @@ def test_an_epoch_has_all_rounds_of_its_time(tmp_path, filed):
     assert [(each.epoch, each.latency) for each in script.told] == [(1, pytest.approx(1.2)), (2, pytest.approx(1.0))]
 
 
-def test_nothing_is_written_while_nothing_comes(tmp_path, filed):
-    run(query(tmp_path), tmp_path, Script([5.0, 5.0]))
+def test_nothing_is_written_and_sent_while_nothing_comes(tmp_path, filed):
+    script = run(query(tmp_path), tmp_path, Script([5.0, 5.0]))
+    assert len(set(script.sent)) == 1
     assert not (tmp_path / "sink").exists()
-    run(query(tmp_path), tmp_path, Script([filed(0), 5.0, 5.0, 5.0]))
+    script = run(query(tmp_path), tmp_path, Script([filed(0), 5.0, 5.0, 5.0]))
+    assert len(set(script.sent)) == 3  # before it came, after its round, after its epoch
     assert Store(str(tmp_path / "checkpoint/windrow/continuous")).rounds() == [1]
 
 
@@ -174,6 +176,14 @@ def test_of_two_runs_one_goes_on(tmp_path, filed):
     check(tmp_path)
 
 
+def test_what_is_left_of_epochs_that_are_over_is_deleted(tmp_path):
+    sink = Sink(str(tmp_path), {})
+    for epoch in (1, 2, 3):
+        sink.files.put(f"_staged/{epoch}-0-x.parquet", b"")
+    sink.forget(2)
+    assert sink.files.names("_staged") == ["3-0-x.parquet"]
+
+
 # -- other queries -----------------------------------------------------------------------------------------------------
 def test_another_number_of_nodes_is_refused(tmp_path, filed):
     run(query(tmp_path), tmp_path, Script([filed(0), 1.0]))
@@ -194,6 +204,15 @@ def test_another_query_is_refused(tmp_path, filed):
         run(query(tmp_path, where="n < n_b"), tmp_path, Script([]))
     with pytest.raises(CheckpointError, match="select the same columns, or give a new checkpoint and a new sink"):
         run(query(tmp_path).select("t", "n", "t_b", "n_b", both="n + n_b"), tmp_path, Script([]))
+
+
+def test_results_of_another_checkpoint_are_not_written_over(tmp_path, filed):
+    for number in range(FILES):
+        filed(number)()
+    run(query(tmp_path), tmp_path, Script([1.0]))
+    (tmp_path / "checkpoint").rename(tmp_path / "lost")
+    with pytest.raises(CheckpointError, match="give the checkpoint that belongs to them, or a new sink"):
+        run(query(tmp_path), tmp_path, Script([]))
 
 
 def test_what_it_cannot_run_is_refused(tmp_path):

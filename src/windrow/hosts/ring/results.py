@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from windrow.hosts.ring.folder import Folder
 
-STAGED = "_staged"
+STAGED, PART = "_staged", "part-"
 RESULT, LATE, BAD = "result", "late", "bad"
 FOLDERS = {RESULT: "", LATE: "_late/", BAD: "_bad/"}  # in a sink; what begins with "_" is no part of the result
 ROWS = 100_000  # that wait to be written together
@@ -38,13 +38,13 @@ class Sink:
         """
         files = self.files
         for kind, epoch, node, staged in made:
-            name = f"{FOLDERS[kind]}part-{epoch:08d}-{node}.parquet"
-            if files.has(name) or not files.has(f"{STAGED}/{staged}"):
-                continue
-            try:
-                files.move(f"{STAGED}/{staged}", name)
-            except FileNotFoundError:  # an earlier attempt, which is about to end, has moved it
-                continue
+            if files.has(f"{STAGED}/{staged}"):
+                with suppress(FileNotFoundError):  # an earlier attempt, which is about to end, has moved it meanwhile
+                    files.move(f"{STAGED}/{staged}", f"{FOLDERS[kind]}{PART}{epoch:08d}-{node}.parquet")
+
+    def is_empty(self) -> bool:
+        """Whether no results are seen."""
+        return not any(name.startswith(PART) for name in self.files.names())
 
     def forget(self, epoch: int) -> None:
         """Delete what is left of epochs that are over. Later ones may be of an attempt that still runs."""

@@ -81,6 +81,11 @@ def _whole(folder: str | Path) -> str:
 def _check_checkpoint(run: Running) -> None:
     before = run.store.last()
     now: Mapping[str, Any] = json.loads(json.dumps(run.identity))
+    if before is None and not run.sink.is_empty():
+        raise CheckpointError(
+            f"{run.sink.folder} has results, and {run.store.folder} does not know of any: give the checkpoint that "
+            "belongs to them, or a new sink"
+        )
     if before is None or before.identity == now:
         return
     then = before.identity
@@ -170,9 +175,9 @@ class ContinuousRun:
         self.error: WindrowError | None = None
         self._spark, self._id = spark, uuid.uuid4().hex
         self._followed = Followed(Progress.of(run.store.last()))
-        desk = desk_of(spark)
-        desk.followers[self._id] = self._followed.listen
-        self._task = RingNode(run, self._id, desk.address)
+        self._desk = desk_of(spark)
+        self._desk.followers[self._id] = self._followed.listen
+        self._task = RingNode(run, self._id, self._desk.address)
         self._cancelled = False
         self._thread = threading.Thread(target=self._work, name=f"windrow-ring-{self._id[:8]}", daemon=True)
         self._thread.start()
@@ -217,21 +222,29 @@ class ContinuousRun:
         from py4j.protocol import Py4JError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
 
-        failures = 0
-        while not self._cancelled:
+        failures, again = 0, True
+        while again and not self._cancelled:
             before = self.progress().epoch
             try:
                 self._submit()
-                break
+                again = False
             except (Py4JError, PySparkException) as error:
                 failures = failures + 1 if self.progress().epoch == before else 1
-                own, text = raised(str(error)), str(error).split("\n\tat ")[0]  # without the calls in Java
-                if not self._cancelled and (own is not None or failures > self.retries):
-                    self.error = own or LostError(f"the ring has failed {failures} times in a row: {text}")
-                    self.error.__cause__ = error
-                    break
-        desk_of(self._spark).followers.pop(self._id, None)
+                self.error = None if self._cancelled else self._final(error, failures)
+                again = self.error is None
+        self._desk.followers.pop(self._id, None)
         self._followed.end()
+
+    def _final(self, error: Exception, failures: int) -> WindrowError | None:
+        """Why it is not to begin again after an error; None if it is."""
+        if self._spark.sparkContext._jsc is None:
+            return LostError("the Spark session of the ring has been stopped")
+        text = str(error)
+        if (own := raised(text)) is None and failures > self.retries:
+            own = LostError(f"the ring has failed {failures} times in a row: " + text.split("\n\tat ")[0])  # no Java
+        if own is not None:
+            own.__cause__ = error
+        return own
 
     def _submit(self) -> None:
         """Returns when the run has ended."""
