@@ -4,6 +4,7 @@
 """
 
 import random
+from dataclasses import replace
 from itertools import combinations
 
 import windrow as wr
@@ -15,14 +16,18 @@ VALUES = ("x", "y", "v", "w", "z")
 FEW = {2: 14, 3: 12, 4: 7, 5: 5}  # rows of each input: the oracle looks at all combinations
 
 
-def drawn(seed, using=None, **more):
-    """A join, and what follows it. ``using``: how it runs, as the query names it, with ``more`` that says how."""
+def drawn(seed, using=None, segments=False, **more):
+    """A join, and what follows it. ``using``: how it runs, as the query names it, with ``more`` that says how.
+    ``segments``: whether some have a length.
+    """
     rng = random.Random(f"multi {seed}")
     count = rng.choice([2, 3, 3, 3, 3, 4, 5])
     kind = rng.choice(sorted(KEYS))
     kinds = [MIXED.get(kind, kind) if rng.random() < 0.2 else kind for _ in range(count)]
     draw = Drawn(rng, FEW[count], rng.random() < 0.3, rng.choice([0, 7, 30]), tuple(kinds[:2]))
     members = [_member(draw, kind, value) for kind, value in zip(kinds, VALUES, strict=False)]
+    if segments:
+        more["options"] = replace(more["options"], segment=rng.choice([None, draw.length(4), draw.length(20)]))
     options = {"on": _keys(draw), "within": _within(draw, members), "where": _condition(draw, count), "using": using}
     return _followed(draw, wr.multi_join(*members, **options, **more), count)
 

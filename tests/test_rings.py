@@ -11,9 +11,11 @@ from random_multi_joins import drawn
 from test_joins import check_among, micro_batches, with_sources
 from windrow.errors import PlanError, QueryError
 from windrow.operators.ring.way import WAYS
+from windrow.planner import plan
+from windrow.planner.choice import Given
 from windrow.testing import compare, oracle, replay
 from windrow.testing.disturbed import disturbed
-from windrow.testing.simulated import SimulatedSpark
+from windrow.testing.simulated import Checkpoint, SimulatedSpark
 
 SEEDS = range(int(60 * max(1, EXAMPLES)))
 
@@ -38,7 +40,7 @@ def test_a_ring_equals_the_oracle_under_any_arrival(seed):
 
 @pytest.mark.parametrize("seed", SEEDS[::3])
 def test_the_other_ways_do_too(seed):
-    replay(drawn(seed, sorted(WAYS)[seed % len(WAYS)], **options(seed)), runs=1, seed=seed)
+    replay(drawn(seed, ("atr", "ctr")[seed // 3 % 2], segments=True, **options(seed)), runs=1, seed=seed)
 
 
 @pytest.mark.parametrize("seed", SEEDS[::4])
@@ -189,3 +191,54 @@ def test_more_nodes_than_slots_are_refused_before_anything_starts():
         spark.start(query)
     with pytest.raises(PlanError, match=r"asks for 3 nodes, and shards=2 gives the query 2 tasks"):
         spark.start(query, shards=2)
+
+
+def test_explain_says_where_nodes_run():
+    spark = SimulatedSpark()
+    streams = [
+        wr.stream(spark.stream({"t": pl.Int64(), "img": pl.Int64()}), "t", slack=0, name=name) for name in ("a", "b")
+    ]
+    found = wr.multi_join(*streams, within=10, nodes=2).explain()
+    assert "exchange to the first node, as Arrow blobs; promises go to every node" in found
+    assert "node (a task of a barrier stage, state in files beside the checkpoint), stage 0" in found
+
+
+def test_a_session_on_spark_has_no_tasks_for_nodes():
+    """A join of last rows runs in one shard there; one that asks for nodes is refused."""
+    node = wr.multi_join(*cameras(), within="5 rows", where=WRITTEN["rows of all streams"]).node
+    [stage] = plan(node, Given({}, True, spread=False)).stages()
+    assert stage.algorithm == "ring"
+    node = wr.multi_join(*cameras(), within=10, where=WRITTEN["rows of all streams"]).node
+    [stage] = plan(node, Given({}, True, spread=False)).stages()
+    assert stage.algorithm == "multi"
+    with pytest.raises(PlanError, match="nodes=2 needs a task for each node"):
+        plan(wr.multi_join(*cameras(), within=10, nodes=2).node, Given({}, True, spread=False))
+
+
+@pytest.mark.parametrize("relocation", ["passive", "aggressive"])
+@pytest.mark.parametrize("using", sorted(WAYS))
+def test_nodes_come_and_go_with_a_restart(using, relocation):
+    """The tasks are those of the first start; how many of them hold state may change."""
+    rng = random.Random(7)
+    data = {
+        name: pl.DataFrame({"t": sorted(rng.randrange(400) for _ in range(160)), "x": [*range(160)]}) for name in "abc"
+    }
+
+    def query(sources, nodes):
+        streams = [wr.stream(sources[name], "t", slack=0, name=name) for name in "abc"]
+        where = [wr.udf(lambda x, y: (x + y) % 5 == 0, "BOOLEAN", "x", "x_b"), "x_b < x_c"]
+        options = wr.RingOptions(relocation=relocation)
+        return wr.multi_join(*streams, within=20, where=where, using=using, nodes=nodes, options=options)
+
+    checkpoint, found = Checkpoint(), []
+    for number, nodes in enumerate([1, 3, 2, None]):
+        spark = SimulatedSpark(shards=3, seed=number)
+        streaming = query({name: spark.stream(frame.schema) for name, frame in data.items()}, nodes)
+        running = spark.start(streaming, checkpoint)
+        given = {name: frame[40 * number : 40 * number + 40] for name, frame in data.items()}
+        found.append(running.push(given).results)
+    expected = oracle(query(data, 1))
+    promised = min(frame["t"].max() for frame in data.values())
+    closed = expected.filter(pl.max_horizontal("t", "t_b", "t_c") < promised)
+    assert closed.height > 100
+    compare(pl.concat(found), closed, using)

@@ -123,7 +123,7 @@ def test_a_hint_names_the_physical_join():
         ("SELECT x FROM L NATURAL LEFT JOIN R", "it would compare every column", "R"),
         (
             "SELECT /*+ USING(wid) */ x FROM L JOIN R ON {B}",
-            "no join is called wid; available: adaptive, filter-order, hhj, hhj-lazy, hnj, hnj-lazy, iop, multi",
+            "no join is called wid; available: adaptive, atr, ctr, filter-order, hhj, hhj-lazy, hnj, hnj-lazy, iop, multi",
             "USING(wid)",
         ),
         ("SELECT /*+ MEMORY('1 MB') */ x FROM L JOIN R ON {B}", "MEMORY is about windows", "MEMORY('1 MB')"),

@@ -125,7 +125,7 @@ def test_queries_and_unions_are_joined():
         ("SELECT x FROM C UNION (L JOIN R ON {B})", "a join inside a union", "R ON {B}"),
         ("(SELECT k FROM L) JOIN R", "a join stands in the FROM of a query", "R"),
         (
-            "SELECT 1 AS c FROM N AS a [RANGE 3 ROWS], N AS b [RANGE 3 ROWS], N AS c [RANGE 3 ROWS]",
+            "SELECT 1 AS c FROM N AS a [RANGE 3 ROWS] LEFT JOIN N AS b [RANGE 3 ROWS] ON a.k = b.k, N AS c [RANGE 3 ROWS]",
             "a join over ROWS is of two tables",
             "N AS c [RANGE 3 ROWS",
         ),

@@ -44,12 +44,14 @@ class Given:
     algorithms a query that is restarted has used so far, by the text of the aggregation.
 
     ``seen``: what earlier micro-batches have shown of a source. No algorithm is chosen by it, only its cost estimated.
+    ``spread``: whether shards can be nodes of a ring; those of a session on Spark cannot.
     """
 
     samples: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     exchanged: bool = False
     kept: Mapping[str, str] = field(default_factory=dict)
     seen: Mapping[str, Seen] = field(default_factory=dict)
+    spread: bool = True
 
 
 NOTHING = Given()

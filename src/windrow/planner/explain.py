@@ -109,6 +109,10 @@ class _Shown:
         if all(self.levels.inside(pipeline, stage) for pipeline in stage.inputs):
             yield f"  same shard, stage {stage.number}: no exchange, because rows that must meet are already together"
             return
+        if stage.ring and self.shards != 1:
+            yield "  exchange to the first node, as Arrow blobs; promises go to every node"
+            yield f"  node (a task of a barrier stage, state in files beside the checkpoint), stage {stage.number}"
+            return
         for arm in stage.arms:
             to = f"to {f'{self.shards} shards' if self.shards else 'the shards'}, as Arrow blobs"
             yield f"  exchange{_of(arm, stage)} by {arm.partition} {to}; promises go to every shard"

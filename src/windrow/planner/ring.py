@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import cast
 
 from sqlglot import exp
 
@@ -25,8 +26,8 @@ from windrow.windows.multiway import Moment
 
 SAYS = {
     "ring": "state in slices of time, one for each node; rows go round and meet each slice once",
-    "atr": "segments of the first input, one at each node, and copies of what the others need beside them",
-    "ctr": "segments of all inputs, each at several nodes; rows go to nodes that have all that they can meet",
+    "atr": "segments of one input, each at one node, with copies of what of the others is near enough",
+    "ctr": "segments of all inputs, each at several nodes; rows go from hop to hop along those they can meet",
 }
 
 
@@ -45,8 +46,16 @@ def ring_stage(number: int, node: MultiJoin, sides: Sequence[Sequence[Pipeline]]
 
 def _ring(joining: Joining, node: MultiJoin, way: str, most: int) -> Ring:
     options = node.options
+    segment = options.segment
+    assert segment is None or isinstance(segment, int)  # in units of progress by now
     wishes = Wishes(
-        most, node.nodes, smoothing=options.smoothing, relocation=options.relocation, objective=options.objective
+        most,
+        node.nodes,
+        smoothing=options.smoothing,
+        relocation=options.relocation,
+        objective=options.objective,
+        segment=cast("int | None", options.segment),  # a length in units of progress by now
+        copies=options.copies,
     )
     return Ring(joining, wishes, options.flight, way=WAYS[way])
 

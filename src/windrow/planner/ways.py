@@ -78,6 +78,11 @@ def _order(name: str) -> tuple[int, ...]:
 
 def way_of(node: MultiJoin, arms: Sequence[Arm], given: Given) -> Way:
     """The cheapest way; a query that is restarted goes on as it began."""
+    if not given.spread and (node.nodes or 1) > 1:
+        raise PlanError(
+            f"nodes={node.nodes} needs a task for each node that runs at the same time as the others, and a session on "
+            "Spark has none: run the join as a query of its own, with to_spark(), or leave nodes= out"
+        )
     streams = streams_of(node, arms, given)
     rows = sum(streams.rates)
     found = [(order, cost) for order, cost in costs(streams).items()]
@@ -114,7 +119,7 @@ def _with_ring(
     parts = MANY if given.exchanged and node.keys else 1
     called = spread.called_at_end() / rows * 1000 / parts if node.tests else 0.0
     found = [replace(option, micros=option.micros + called) for option in options]
-    if node.using == RING or node.by_rows or (node.tests and (given.exchanged or len(node.tests) > 1)):
+    if node.using == RING or node.by_rows or (node.tests and (given.exchanged or len(node.tests) > 1) and given.spread):
         micros = spread.ring(node.nodes or (MANY if given.exchanged else 1)) / rows * 1000
         found.append(Option(RING, micros, 0.0, "" if node.using in (None, RING) else f"{node.using} is asked for"))
     return found, spread

@@ -220,8 +220,9 @@ class Session:
         [group] = [group for group in self._registry.groups if query in group.queries]
         shared = [other for other in group.alive() if other != name]
         header = f"shares state with {listing(shared)}\n" if shared else ""
-        kept = Given({}, self._spark is not None, group.choices)
-        return header + explain(plan(node, kept), self._spark is not None, None, set(), False)
+        on_spark = self._spark is not None
+        kept = Given({}, on_spark, group.choices, spread=not on_spark)
+        return header + explain(plan(node, kept), on_spark, None, set(), False)
 
     def drop_stream(self, name: str) -> None:
         """No query can be added over this stream any more. Refused as long as there are any."""

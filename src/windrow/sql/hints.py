@@ -18,20 +18,23 @@ from windrow.errors import PlanError, QueryError, listing, underline
 from windrow.logical.multi_join import MULTI, PIPELINE
 from windrow.logical.nodes import Shape
 from windrow.spec.joining import Limits
+from windrow.spec.spread import RINGS
 
 HINT = re.compile(r"(\w+)\s*\(\s*(?:'([^']*)'|([^'()]*?))\s*\)", re.ASCII)
 PART = re.compile(r"[^\s,()]+(?:\s*\([^()]*\))?|[^\s,]")
 KNOWN = ("USING(algorithm)", "MEMORY('64 MB')")
 ALPHA, COST = "alpha", "cost"
 LIMITS = ("MAX_RATE(1000)", "MAX_STATE(50000)", "SHARE('equal')", "SEED(7)")
-OF_JOINS = ("USING(join)", "ALPHA(0.3)", "COST(0.001)", *LIMITS)
+NODES = "nodes"
+OF_JOINS = ("USING(join)", "ALPHA(0.3)", "COST(0.001)", "NODES(4)", *LIMITS)
 Given = dict[str, tuple[str, int, int]]  # by name: what is in parentheses, and where it stands
 
 
 @dataclass(frozen=True)
 class Hints:
     """The algorithm to use, and the bytes that state should not exceed; of a join, when it changes, the time of a
-    comparison, and its limits. ``places``: where each stands in the text.
+    comparison, its limits, and the number of nodes of one that is spread over nodes, 0 for as many as cost least.
+    ``places``: where each stands in the text.
     """
 
     using: str | None = None
@@ -39,6 +42,7 @@ class Hints:
     alpha: float | None = None
     cost: float | None = None
     limits: Limits | None = None
+    nodes: int | None = None
     places: tuple[tuple[str, int, int], ...] = ()
 
     def check(self, window: Shape | None, text: str) -> None:
@@ -47,7 +51,7 @@ class Hints:
             name, start, end = self.places[0]
             raise QueryError(f"{name.upper()} has no effect on groups by both times\n{underline(text, start, end)}")
         for name, start, end in self.places:
-            if name in (ALPHA, COST, *NAMES):
+            if name in (ALPHA, COST, NODES, *NAMES):
                 raise _refused(f"{name.upper()} is about joins, and this is a window", text, start, end)
         if window is not None and (found := refusal(window, self.using, self.memory)) is not None:
             start, end = next((s, e) for name, s, e in self.places if name == found[0])
@@ -69,7 +73,7 @@ def hints(select: exp.Select, text: str) -> Hints:
         place = (start + part.start(), start + part.end() - 1)
         match = HINT.fullmatch(part.group())
         name = match.group(1).lower() if match else ""
-        if match is None or name not in (USING, MEMORY, ALPHA, COST, *NAMES):
+        if match is None or name not in (USING, MEMORY, ALPHA, COST, NODES, *NAMES):
             known = listing(dict.fromkeys((*KNOWN, *OF_JOINS)))
             raise _refused(f"unknown hint {part.group()}; available: {known}", text, *place)
         if name in given:
@@ -79,7 +83,8 @@ def hints(select: exp.Select, text: str) -> Hints:
         raise _refused(f"the hint is empty; available: {listing(KNOWN)}", text, tree.meta["start"], tree.meta["end"])
     places = tuple((name, *place) for name, (_, *place) in given.items())
     alpha, cost = _number(given, ALPHA, text), _number(given, COST, text)
-    return Hints(_algorithm(given), _bytes(given, text), alpha, cost, _limits(given, text), places)  # type: ignore[arg-type]
+    limited, nodes = _limits(given, text), _nodes(given, text)
+    return Hints(_algorithm(given), _bytes(given, text), alpha, cost, limited, nodes, places)  # type: ignore[arg-type]
 
 
 def join_hint(select: exp.Select, text: str, joins: int = 1) -> Hints:
@@ -88,7 +93,7 @@ def join_hint(select: exp.Select, text: str, joins: int = 1) -> Hints:
     for name, start, end in found.places:
         if name == MEMORY:
             raise _refused(f"{name.upper()} is about windows, and this is a join", text, start, end)
-        if name == USING and found.using not in (available := (*FORCED, MULTI, PIPELINE)):
+        if name == USING and found.using not in (available := (*FORCED, MULTI, PIPELINE, *RINGS)):
             raise _refused(f"no join is called {found.using}; available: {listing(available)}", text, start, end)
         if name in NAMES and joins > 1:
             why = f"{name.upper()} is about one join, and here are {joins}: put each into a query of its own in FROM"
@@ -124,6 +129,17 @@ def _bytes(given: Given, text: str) -> int | None:
         return size(given[MEMORY][0])
     except QueryError as error:
         raise _refused(str(error), text, *given[MEMORY][1:]) from None
+
+
+def _nodes(given: Given, text: str) -> int | None:
+    if NODES not in given:
+        return None
+    value, *place = given[NODES]
+    if value.lower() == "auto":
+        return 0
+    if not value.isdigit() or int(value) < 1:
+        raise _refused(f"NODES takes a number, 1 or more, or AUTO, not {value!r}", text, *place)
+    return int(value)
 
 
 def _number(given: Given, name: str, text: str) -> float | None:

@@ -14,6 +14,7 @@ from windrow.logical.checked_join import Columns, joined
 from windrow.logical.checked_lookup import looked_up
 from windrow.logical.expressions import fail, resolve
 from windrow.logical.nodes import UNMATCHED, Node
+from windrow.spec.spread import RINGS
 from windrow.spec.tables import Table
 from windrow.sql.band import Bands, Distance, as_condition, nearest
 from windrow.sql.hints import NONE, Hints
@@ -223,6 +224,12 @@ class Pairs:
         left, right = pair.sides
         if not (isinstance(left, Leaf) and isinstance(right, Leaf)):
             raise self._refused(pair, "a join over ROWS is of two tables: rows of a join have no numbers")
+        if {side.window.kind for side in (left, right) if side.window is not None} != {"rows"}:
+            raise self._refused(
+                pair,
+                "RANGE n ROWS beside a RANGE of time holds the last rows of a stream, which only a join that is spread "
+                f"over nodes does: add /*+ USING({RINGS[0]}) */",
+            )
         held = [side.window.length if side.window is not None else 0 for side in (left, right)]
         return Near(Within(1 - held[1], held[0] - 1), by_rows=True)
 

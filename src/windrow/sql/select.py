@@ -7,7 +7,7 @@ from dataclasses import replace
 import sqlglot
 from sqlglot import exp
 
-from windrow.api.functions import UserFunction
+from windrow.api.functions import Udf, UserFunction
 from windrow.api.promise import Promise
 from windrow.api.query import merged
 from windrow.api.sources import UNNAMED
@@ -46,11 +46,12 @@ from windrow.sql.tables import TWICE, Tables, clause_of
 from windrow.sql.trees import CLAUSE, EMIT, Seq, WindowClause
 
 
-def sql(query: str, *functions: UserFunction | Promise, **tables: Stream | Table) -> Stream:
+def sql(query: str, *functions: UserFunction | Promise | Udf, **tables: Stream | Table | Udf) -> Stream:
     """A query in SQL over streams, and static tables to join them with (``wr.table``), given by name.
 
-    ``functions`` are user-defined aggregates that the query may call, and your own promise rules
-    (``wr.promise.function``), for PUNCTUATED BY.
+    ``functions`` are user-defined aggregates that the query may call, your own promise rules
+    (``wr.promise.function``), for PUNCTUATED BY, and ``wr.udf`` that return BOOLEAN, for conditions of joins: they are
+    called as the Python function is, or, given by name as tables are, by that name.
 
     >>> from windrow.api.sources import stream
     >>> packets = stream([{"ts": 1, "ip": "a"}, {"ts": 2, "ip": "a"}], progress="ts")
@@ -60,15 +61,17 @@ def sql(query: str, *functions: UserFunction | Promise, **tables: Stream | Table
     """
     if not isinstance(query, str):
         raise QueryError(f"wr.sql takes a query as text, not {query!r}")
-    if odd := [f for f in functions if not isinstance(f, (UserFunction, Promise))]:
-        raise QueryError(f"{odd[0]!r} is neither wr.aggregate(..) nor wr.promise.function(..)")
+    if odd := [f for f in functions if not isinstance(f, (UserFunction, Promise, Udf))]:
+        raise QueryError(f"{odd[0]!r} is neither wr.aggregate(..) nor wr.promise.function(..) nor wr.udf(..)")
+    called = {f.function.name.rpartition(".")[2].lower(): f.function for f in functions if isinstance(f, Udf)}
+    called |= {name.lower(): table.function for name, table in tables.items() if isinstance(table, Udf)}
     statics = {name: _called(table, name) for name, table in tables.items() if isinstance(table, Table)}
-    named = {name: _named(table, name) for name, table in tables.items() if not isinstance(table, Table)}
+    named = {name: _named(table, name) for name, table in tables.items() if not isinstance(table, (Table, Udf))}
     aggregates = {f.name: f.definition for f in functions if isinstance(f, UserFunction)}
     rules = users([f for f in functions if isinstance(f, Promise)])
     tree = _parse(query)
     named = with_arrival(tree, named)
-    node = _Planner(query, aggregates, named, rules, statics=statics).query(tree)
+    node = _Planner(query, aggregates, named, rules, statics=statics, functions=called).query(tree)
     sources = merged(named.values())
     used: dict[str, Scan] = {}
     check_stamps(scans := _scans(node))

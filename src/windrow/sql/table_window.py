@@ -94,7 +94,7 @@ def one_for_all(windows: list[TableWindow | None], sql: str) -> list[TableWindow
             sql,
         )
     for each in given:
-        if {each.kind, given[0].kind} != {given[0].kind}:
+        if each.kind != given[0].kind and "tumbling" in (each.kind, given[0].kind):
             raise fail(
                 each.clause, f"the windows of a join are of one kind: {_words(given[0])}, or {_words(each)}", sql
             )

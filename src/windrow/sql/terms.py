@@ -17,6 +17,7 @@ from windrow.logical.nodes import (
     Node,
 )
 from windrow.logical.reading import place
+from windrow.spec.functions import Function
 
 FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.Count: "count",
@@ -55,10 +56,11 @@ def descending(term: exp.Expr, text: str) -> bool:
 
 @dataclass
 class Terms:
-    """The text of a query, for messages, and the aggregates of its user."""
+    """The text of a query, for messages, and the aggregates and functions of its user."""
 
     text: str
     users: Mapping[str, UserAggregate] = field(default_factory=dict)
+    functions: Mapping[str, Function] = field(default_factory=dict, kw_only=True)
 
     @contextmanager
     def at(self, tree: exp.Expr) -> Iterator[None]:
@@ -105,6 +107,11 @@ class Terms:
 
     # -- expressions ---------------------------------------------------------------------------------------------
     def resolved(self, tree: exp.Expr, node: Node) -> exp.Expr:
+        for found in tree.walk():
+            if self.function(found) is not None:
+                why = "is a Python function: it is a whole condition of WHERE or ON in an inner join of streams, with "
+                why += "[RANGE ..] after each, and over columns of at least two of them. Elsewhere use Stream.apply"
+                raise fail(found, f"{found.name} {why}", self.text)
         return resolve(with_window_time(tree, node), node.schema, self.text)
 
     def aggregates(self, tree: exp.Expr) -> list[exp.Expr]:
@@ -114,6 +121,10 @@ class Terms:
     def is_aggregate(self, tree: exp.Expr) -> bool:
         """Whether a node is a call of an aggregate, known here or not."""
         return isinstance(tree, exp.AggFunc) or self.function_name(tree) is not None
+
+    def function(self, tree: exp.Expr) -> Function | None:
+        """The user's function that is called here, if one is."""
+        return self.functions.get(tree.name.lower()) if isinstance(tree, exp.Anonymous) else None
 
     def function_name(self, tree: exp.Expr) -> str | None:
         """The name of an aggregate call as Windrow has it; sqlglot has no class for some, such as mean(x)."""

@@ -221,6 +221,10 @@ class Frame(DataFrame):  # type: ignore[misc]
         for frame in self.inputs:
             yield from frame.stateful()
 
+    def has_barrier(self) -> bool:
+        """Whether tasks run at the same time somewhere in it."""
+        return any(frame.has_barrier() for frame in self.inputs)
+
 
 class Source(Frame):
     """Rows from outside: those of the micro-batch, or all of a finite source."""
@@ -312,6 +316,9 @@ class Barrier(Mapped):
         stage = run.stage()
         tasks = [BarrierTask(n, len(given), stage, run.properties, w.graphs) for n, w in enumerate(workers)]
         return [[self._checked(batch) for batch in part] for part in together(self.pickled, tasks, given)]
+
+    def has_barrier(self) -> bool:
+        return True
 
 
 class United(Frame):

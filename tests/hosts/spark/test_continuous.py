@@ -79,5 +79,5 @@ def test_what_comes_again_with_the_same_rows_ends_it(tmp_path, spark):
 
 def test_more_nodes_than_slots_are_refused(tmp_path, spark):
     put(tmp_path, 1, [(1, 1)], [(1, 1)])
-    with pytest.raises(PlanError, match="nodes=99 needs 99 tasks that run at the same time, and this Spark has"):
+    with pytest.raises(PlanError, match="nodes=99 needs 99 tasks at the same time, and this Spark has"):
         started(tmp_path, query(tmp_path, nodes=99), spark)

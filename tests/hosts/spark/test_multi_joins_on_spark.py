@@ -1,4 +1,4 @@
-"""A join of three streams on Spark: streaming with a restart, and batch, in one operator and as a pipeline."""
+"""A join of three streams on Spark: streaming with a restart, and batch, as one operator, a pipeline and a ring."""
 
 import os
 import random
@@ -41,7 +41,7 @@ def put(folder, numbers):
             os.utime(folder / value / f"{number}.parquet", (100 + number, 100 + number))
 
 
-@pytest.mark.parametrize("using", ["multi", "pipeline"])
+@pytest.mark.parametrize("using", ["multi", "pipeline", "ring"])
 def test_windows_over_a_join_of_three_streams(spark, tmp_path, using):
     def write(results, number):
         results.write.parquet(str(tmp_path / "out" / str(number)))

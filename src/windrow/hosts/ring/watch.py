@@ -11,7 +11,7 @@ import json
 import mmap
 import struct
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,55 +28,43 @@ Pair = tuple[int, ...]  # by stream the number of a row, or -1
 
 @dataclass
 class Deaths:
-    """What earlier attempts have died of: calls with a row that is the reason, pairs that are, and the rows that have
-    been found out.
+    """What attempts have died of: by the least and the greatest numbers of its rows, each call that never came back;
+    and the rows that have been found out.
     """
 
-    suspects: list[tuple[Pair, Pair]] = field(default_factory=list)  # the least and the greatest numbers of a call
-    pairs: Counter[Pair] = field(default_factory=Counter)
+    calls: list[tuple[Pair, Pair]] = field(default_factory=list)
     aside: set[tuple[int, int]] = field(default_factory=set)  # stream and number
 
     @classmethod
     def read(cls, text: str) -> Deaths:
         given = json.loads(text)
-        suspects = [(tuple(low), tuple(high)) for low, high in given["suspects"]]
-        pairs = Counter({tuple(pair): int(kills) for pair, kills in given["pairs"]})
-        return cls(suspects, pairs, {(stream, number) for stream, number in given["aside"]})
+        calls = [(tuple(low), tuple(high)) for low, high in given["calls"]]
+        return cls(calls, {(stream, number) for stream, number in given["aside"]})
 
     def written(self) -> str:
-        return json.dumps({"suspects": self.suspects, "pairs": list(self.pairs.items()), "aside": sorted(self.aside)})
+        return json.dumps({"calls": self.calls, "aside": sorted(self.aside)})
 
-    def add(self, low: Pair, high: Pair) -> None:
-        """One more death: in a call of pairs with numbers in between.
+    def found_out(self) -> set[tuple[int, int]]:
+        """Of each pair that has killed, once three calls with one of its rows have: that row. If it could be either,
+        it is the one of more pairs, or else the younger one, whose coming was the reason to try it.
 
-        Of a pair that has killed often enough that row is set aside which has killed with more partners, or else the
-        younger one, whose coming was the reason to try it.
-
-        >>> deaths = Deaths()
-        >>> deaths.add((3, 0), (5, 9))
-        >>> deaths.add((4, 2), (4, 2))
-        >>> deaths.aside
+        >>> Deaths([((3, 0), (5, 9)), ((4, 2), (4, 2))]).found_out()
         set()
-        >>> deaths.add((4, 2), (4, 2))
-        >>> deaths.aside
+        >>> Deaths([((3, 0), (5, 9)), ((4, 2), (4, 2)), ((4, 7), (4, 7))]).found_out()
         {(0, 4)}
         """
-        if low != high:
-            self.suspects.append((low, high))
-            return
-        self.pairs[low] += 1
-        kills = self.pairs[low] + sum(_inside(low, *call) for call in self.suspects)
-        partners = Counter(row for pair in self.pairs for row in _rows(pair))
-        if kills >= KILLS:
-            self.aside.add(max(_rows(low), key=lambda row: (partners[row], row[1], row[0])))
+        pairs = [low for low, high in self.calls if low == high]
+        partners = Counter(row for pair in set(pairs) for row in _rows(pair))
+        found = set()
+        for pair in pairs:
+            worst = max(_rows(pair), key=lambda row: (self._kills(row), partners[row], row[1], row[0]))
+            if self._kills(worst) >= KILLS:
+                found.add(worst)
+        return found
 
-    def calls(self) -> Iterable[tuple[Pair, Pair]]:
-        """What is tried pair after pair."""
-        return [*self.suspects, *((pair, pair) for pair in self.pairs)]
-
-    def survived(self) -> None:
-        """The round is over: whatever was suspicious has been tried."""
-        self.suspects, self.pairs = [], Counter()
+    def _kills(self, row: tuple[int, int]) -> int:
+        stream, number = row
+        return sum(low[stream] <= number <= high[stream] for low, high in self.calls)
 
 
 class FileWatch:
@@ -86,19 +74,27 @@ class FileWatch:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._record, file = folder / RECORD, folder / "note"
+        self._folder, self._record, file = folder, folder / RECORD, folder / "note"
         self.deaths = Deaths.read(self._record.read_text()) if self._record.exists() else Deaths()
-        if file.exists():
-            data = file.read_bytes()
-            _, size = NOTE.unpack_from(data)
-            if size:  # the attempt before has ended in a call
-                low, high = json.loads(data[NOTE.size : NOTE.size + size])
-                self.deaths.add(tuple(low), tuple(high))
-                self._keep()
+        self.known = self.deaths
+        if file.exists() and (size := NOTE.unpack_from(data := file.read_bytes())[1]):
+            low, high = json.loads(data[NOTE.size : NOTE.size + size])  # the attempt before has ended in this call
+            self.deaths.calls.append((tuple(low), tuple(high)))
+            self._keep()
         file.write_bytes(bytes(SIZE))
         self._calls = 0
         self._file = file.open("r+b")
         self._note = mmap.mmap(self._file.fileno(), SIZE)
+
+    def gather(self) -> None:
+        """Learn what the other nodes have died of, whose folders are beside this one. All of them have begun by now."""
+        every = [Deaths.read(record.read_text()) for record in sorted(self._folder.parent.glob(f"*/{RECORD}"))]
+        aside = {row for each in every for row in each.aside}
+        self.known = Deaths([call for each in every for call in each.calls], aside)
+        if new := self.known.found_out() - aside:
+            self.known.aside |= new
+            self.deaths.aside |= new
+            self._keep()
 
     def _keep(self) -> None:
         draft = self._record.with_suffix(".draft")
@@ -106,9 +102,9 @@ class FileWatch:
         draft.replace(self._record)
 
     def close(self, survived: bool) -> None:
-        """The process lives. ``survived``: and the round is over."""
-        if survived and (self.deaths.suspects or self.deaths.pairs):
-            self.deaths.survived()
+        """The process lives. ``survived``: and the round is over, so that whatever was suspicious has been tried."""
+        if survived and self.deaths.calls:
+            self.deaths.calls.clear()
             self._keep()
         self.after()
         self._note.close()
@@ -117,7 +113,7 @@ class FileWatch:
     # -- what the operator calls -------------------------------------------------------------------------------
     def refused(self, test: int, numbers: Sequence[Ints]) -> Bools | None:  # noqa: ARG002
         found = np.zeros(len(numbers[0]), np.bool_)
-        for stream, number in self.deaths.aside:
+        for stream, number in self.known.aside:
             found |= numbers[stream] == number
         return found if found.any() else None
 
@@ -136,7 +132,7 @@ class FileWatch:
     def _at_once(self, numbers: Sequence[Ints]) -> int:
         """All that come before the first suspicious pair; of such pairs one."""
         suspicious = np.zeros(len(numbers[0]), np.bool_)
-        for low, high in self.deaths.calls():
+        for low, high in self.known.calls:
             inside = [(n >= a) & (n <= b) for n, a, b in zip(numbers, low, high, strict=True)]
             suspicious |= np.logical_and.reduce(inside)
         if not suspicious.any():
@@ -146,7 +142,3 @@ class FileWatch:
 
 def _rows(pair: Pair) -> list[tuple[int, int]]:
     return [(stream, number) for stream, number in enumerate(pair) if number >= 0]
-
-
-def _inside(pair: Pair, low: Pair, high: Pair) -> bool:
-    return all(a <= number <= b for number, a, b in zip(pair, low, high, strict=True))

@@ -115,9 +115,10 @@ class RingNode:
         node, nodes = task.partitionId(), self.run.nodes
         listener = Listener(host_of(task))
         key = f"{self.run_id}/{task.stageId()}/{task.attemptNumber()}"
-        addresses, secret = self.desk.meet(key, task.taskAttemptId(), node, nodes, listener.address)
-        links = TcpLinks(node, listener, addresses, secret)
         watch = FileWatch(self._watched() / str(node))
+        addresses, secret = self.desk.meet(key, task.taskAttemptId(), node, nodes, listener.address)
+        watch.gather()
+        links = TcpLinks(node, listener, addresses, secret)
         ended = False
         try:
             self._serve(links, watch)

@@ -74,7 +74,8 @@ class RingTask:
         rows = [Row(*r) for b in batches for r in zip(*(c.to_pylist() for c in b.columns), strict=True)]
         node = self._node(task.partitionId())
         shard = self.fragment.shards[node]
-        if strange := {row.shard for row in rows} - {shard}:
+        mine = {stage.number for stage in self.fragment.stages}
+        if strange := {row.shard for row in rows if row.stage in mine} - {shard}:
             raise InternalError(f"rows for shards {sorted(strange)} came to the task of shard {shard}")
         kept = self._kept(task)
         before = None if kept is None else self._before(*kept)
@@ -135,9 +136,10 @@ class RingTask:
     def _connected(self, task: Any, node: int, wired: Wiring, kept: tuple[Store, int] | None) -> Iterator[TcpLinks]:
         listener, nodes = Listener(host_of(task)), len(self.fragment.shards)
         key = f"{self.run_id}/{self.level}/{task.stageId()}/{task.getLocalProperty(BATCH)}"
-        addresses, secret = self.desk.meet(key, task.taskAttemptId(), node, nodes, listener.address)
-        links = TcpLinks(node, listener, addresses, secret)
         watch = FileWatch(self._watched(task, kept) / str(node))
+        addresses, secret = self.desk.meet(key, task.taskAttemptId(), node, nodes, listener.address)
+        watch.gather()
+        links = TcpLinks(node, listener, addresses, secret)
         survived = False
         try:
             for each in wired.graph.nodes:

@@ -105,7 +105,7 @@ class StandingQueries:
             self._plan(group, nodes)
 
     def _plan(self, group: Together, nodes: Mapping[str, Node]) -> None:
-        kept = Given({}, True, group.choices)
+        kept = Given({}, True, group.choices, spread=False)
         self.plans[group.number] = plan_group(nodes, group.first_stage, self.common, kept, group.alive())
 
     # -- changes -----------------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ class StandingQueries:
         with self._changes:
             self.registry.check_new(list(queries))
             nodes = {name: node for name, (node, _) in queries.items()}
-            how = Given({}, True)
+            how = Given({}, True, spread=False)
             alone = plan_group(nodes, self.registry.next_stage, self.common, how)
             running = [*self._running(), (alone, dict.fromkeys(nodes, -1))]
             depth = max(self.record.depth, Levels(combined(running), self.record.shards).depth)

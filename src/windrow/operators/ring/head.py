@@ -12,11 +12,10 @@ import polars as pl
 from windrow.errors import InternalError
 from windrow.operators.ring.layout import Tuning
 from windrow.operators.ring.messages import Kind, Message, payloads
+from windrow.operators.ring.rounds import Round
 from windrow.operators.ring.sliced_join import BUILD, EDGES, PROBE, SEEN, Sent, SlicedJoin, probe_frame
-from windrow.operators.ring.slices import NUMBER, TIME
 from windrow.spec.batches import Batch
 from windrow.spec.names import PROGRESS
-from windrow.windows.tuples import Ints
 
 FLIGHT = 2048  # rows on their way round at the most
 TRAINS = 16  # of a round, for each node: with fewer, nodes wait for the first and after the last one
@@ -38,24 +37,22 @@ class Head:
         self.counts = [0] * node.joining.streams
         self.reports: list[dict[str, Any]] = []
         self.done = True
-        self._rows: list[Batch] = []
         self._trains: deque[tuple[int, int]] = deque()  # rows [first, last) of the round
         self._way: dict[int, int] = {}  # rows of each train on its way
         self._next = 0
         self._moves = 0
         self._ending = False
-        self._of: Ints = np.empty(0, np.int64)  # of the rows of the round, in their order: the stream, and the time
-        self._times: Ints = self._of
-        self._base = self.counts  # at the beginning of the round
+        self._round = Round({}, self.counts)
 
     # -- rounds ------------------------------------------------------------------------------------------------
     def begin(self, rows: Mapping[int, Batch]) -> Iterator[Sent]:
         """Start a round with the next rows of each stream, in order and with their progress values."""
         self.done = False
-        self._number(rows)
-        layout, cuts = self.tuning.next(self._by_stream(), self.counts)
-        size = self._size(len(self._of), layout.nodes)
-        self._trains = deque((at, min(at + size, len(self._of))) for at in range(0, len(self._of), size))
+        self._round = Round(rows, self.counts)
+        layout, cuts = self.tuning.next(self._round.by_stream(), self.counts)
+        self.counts = self._round.counts
+        size, count = train_size(len(self._round), layout.nodes, self.flight), len(self._round)
+        self._trains = deque((at, min(at + size, count)) for at in range(0, count, size))
         yield from self.node.on_message(Message(Kind.SETUP, values=layout.values()))
         self._moves = ROUNDS if cuts is not None else 0
         if cuts is not None:
@@ -93,7 +90,7 @@ class Head:
         if message.kind == Kind.DONE:
             self.reports = list(message.values["nodes"])
             self.tuning.learn(self.reports)
-            self.done, self._ending, self._next, self._rows = True, False, 0, []
+            self.done, self._ending, self._next, self._round = True, False, 0, Round({}, self.counts)
             return
         yield from self.node.on_message(message)
         for train in self.node.finished:
@@ -114,51 +111,18 @@ class Head:
         self.tuning.restore(known["tuning"])
 
     # -- trains ------------------------------------------------------------------------------------------------
-    def _number(self, rows: Mapping[int, Batch]) -> None:
-        """The order of all streams: by time, then by stream; inside a stream it is that of its rows."""
-        self._rows, of, times, own = [], list[Ints](), list[Ints](), list[Ints]()
-        self._base = list(self.counts)
-        for stream in range(len(self.counts)):
-            frame = rows.get(stream)
-            if frame is None:
-                frame = pl.DataFrame()
-            height, before = frame.height, self.counts[stream]
-            if height:
-                frame = frame.with_columns(pl.Series(NUMBER, np.arange(before, before + height)))
-                times.append(frame[TIME].to_numpy())
-                of.append(np.full(height, stream))
-                own.append(np.arange(height))
-            self._rows.append(frame)
-        none = [np.empty(0, np.int64)]
-        streams, at, places = (np.concatenate(each or none) for each in (of, times, own))
-        order = np.lexsort((places, streams, at))
-        self._of, self._times = streams[order], at[order]
-
-    def _by_stream(self) -> list[Ints]:
-        return [frame[TIME].to_numpy() if frame.height else np.empty(0, np.int64) for frame in self._rows]
-
-    def _size(self, rows: int, nodes: int) -> int:
-        """Rows of a train: long ones cost less, short ones keep all nodes busy."""
-        return max(1, min(self.flight // 4, -(-rows // (TRAINS * nodes))))
-
     def _train(self, number: int, first: int, last: int) -> Message:
-        of = self._of[first:last]
-        places = np.arange(last - first)
-        streams = range(len(self.counts))
-        seen = np.stack([self.counts[n] + np.cumsum(of == n) - (of == n) for n in streams], axis=1)
+        part = self._round.part(first, last)
         frames: dict[str, Batch] = {}
-        for stream in streams:
-            mine = of == stream
-            count = int(mine.sum())
-            if not count:
-                continue
-            at = self.counts[stream] - self._base[stream]
-            rows = self._rows[stream][at : at + count]
+        for stream, rows in part.rows.items():
             frames[f"{BUILD}{stream}"] = rows
-            frames[f"{PROBE}{stream}"] = probe_frame(rows, stream, places[mine])
-            self.counts[stream] += count
-        names = [str(n) for n in streams]
-        known = pl.DataFrame(seen, schema=names, orient="row")
+            frames[f"{PROBE}{stream}"] = probe_frame(rows, stream, np.flatnonzero(part.of == stream))
+        known = pl.DataFrame(part.seen, schema=[str(n) for n in range(len(self.counts))], orient="row")
         frames[EDGES] = known
-        frames[SEEN] = known.with_columns(pl.Series(PROGRESS, self._times[first:last]))
+        frames[SEEN] = known.with_columns(pl.Series(PROGRESS, part.times))
         return Message(Kind.TRAIN, number, frames=payloads(frames))
+
+
+def train_size(rows: int, nodes: int, flight: int) -> int:
+    """Rows of a train: long ones cost less, short ones keep all nodes busy."""
+    return max(1, min(flight // 4, -(-rows // (TRAINS * nodes))))

@@ -13,7 +13,7 @@ from windrow.operators.ring.costs import Objective, Streams, Unit, best, best_or
 from windrow.operators.ring.costs import latency as latency_of
 from windrow.operators.ring.joining import Joining
 from windrow.operators.ring.sliced_join import Layout
-from windrow.windows.tuples import Ints
+from windrow.windows.tuples import Ints, positive
 
 SMOOTHING, RELOCATION = ("count", "time"), ("passive", "aggressive")
 NEW = 0.5  # the weight of what was measured last
@@ -27,7 +27,8 @@ Cuts = list[list[int]]
 class Wishes:
     """``nodes``: how many hold state; None: as many as cost least, up to ``most``. ``smoothing``: slices of as many
     rows, or of as much time. ``relocation``: when the number of nodes changes, state follows as it grows old, or at
-    once. ``objective``: what an automatic length is chosen for.
+    once. ``objective``: what an automatic length is chosen for. ``segment``, ``copies``: of the ways with copies of the
+    state, how long a segment is, and how many nodes hold it.
     """
 
     most: int = 1
@@ -36,7 +37,14 @@ class Wishes:
     relocation: Literal["passive", "aggressive"] = "passive"
     objective: Objective = "latency"
     unit: Unit = field(default_factory=Unit)
+    segment: int | None = None
+    copies: int = 2
     ordered: tuple[tuple[int, ...], ...] = ()  # how rows of each stream probe the others, if that is given
+
+    def __post_init__(self) -> None:
+        positive(copies=self.copies)
+        if self.segment is not None:
+            positive(segment=self.segment)
 
 
 class Tuning:

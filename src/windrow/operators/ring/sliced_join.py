@@ -11,13 +11,13 @@ import polars as pl
 
 from windrow.errors import InternalError
 from windrow.operators.operator import Side
+from windrow.operators.ring.holder import Holder
 from windrow.operators.ring.joining import PLACE, Joining, number_of, read_tag, tag, time_of
 from windrow.operators.ring.messages import Kind, Message, Payload, payloads
-from windrow.operators.ring.probing import Prober, Watch
+from windrow.operators.ring.probing import Watch
 from windrow.operators.ring.slices import NUMBER, TIME, Slice
-from windrow.operators.state.parts import part_of, together
 from windrow.progress import END
-from windrow.spec.batches import Batch, Changes, State
+from windrow.spec.batches import Batch
 from windrow.spec.names import PROGRESS
 from windrow.windows.tuples import Ints
 
@@ -70,19 +70,7 @@ class Marks:
     high: Ints
 
 
-@dataclass
-class Work:
-    """What a node has done since it was last asked: what a simulation charges time for."""
-
-    pairs: int = 0
-    inserted: int = 0
-    purged: int = 0
-    sent: int = 0
-    bytes: int = 0
-    seconds: float = 0.0
-
-
-class SlicedJoin:
+class SlicedJoin(Holder):
     """A node holds abutting slices of the state: rows enter at the head as the copies that build, and move on towards
     the tail when rows that probe make them too old for their node. ``on_message`` gives what goes on to the next node,
     in order, as soon as it is known: a row is passed on before it probes, so that nodes work side by side.
@@ -100,14 +88,9 @@ class SlicedJoin:
         clock: Callable[[], float] | None = None,
         watch: Watch | None = None,
     ) -> None:
-        self.joining = joining
-        self.node, self.nodes = node, nodes  # all of them, whether they hold state or only pass on
-        self.slices = [Slice() for _ in range(joining.streams)]
-        self.prober = Prober(joining, clock, watch)
+        super().__init__(joining, node, nodes, clock, watch)
         self.layout = Layout(1, *2 * (tuple((None,) for _ in joining.columns),), ())
         self.active: dict[int, Marks] = {}
-        self.work = Work()
-        self.most = 0  # the most rows that were here at once, with those that only wait for the END of a train
         self.finished: list[int] = []  # at the head: trains whose last END has come back
 
     # -- messages ----------------------------------------------------------------------------------------------
@@ -124,7 +107,8 @@ class SlicedJoin:
             case Kind.MOVE:
                 sent = iter((self._moved(message),))
             case Kind.DONE:
-                sent = iter((self._reported(message),))
+                reports = [*message.values.get("nodes", ()), self.report()]
+                sent = iter((replace(message, values={**message.values, "nodes": reports}),))
             case _:
                 raise InternalError(f"a node of the ring cannot take {message.kind.name}")
         for each in sent:
@@ -251,18 +235,12 @@ class SlicedJoin:
                 if isinstance(part, Side):
                     yield part
                 elif whole:
-                    yield Found(train, self._result(part))
+                    yield Found(train, self.result(part))
                 else:
                     named = {tag(origin, [*members, target]): Payload(part)}
                     yield Message(Kind.PARTIALS, train, self.node, level + 1, frames=named)
             self.work.pairs += self.prober.pairs - before[0]
             self.work.seconds += self.prober.seconds - before[1]
-
-    def _result(self, rows: Batch) -> Batch:
-        """Rows of all streams as a result."""
-        times = [rows[time_of(n)].to_numpy() for n in range(self.joining.streams)]
-        names = [name for columns in self.joining.columns for name in columns]
-        return rows.select(names).with_columns(pl.Series(PROGRESS, self.joining.moment.of(times), dtype=pl.Int64))
 
     # -- state on the move -------------------------------------------------------------------------------------
     def _moved(self, message: Message) -> Message:
@@ -284,40 +262,6 @@ class SlicedJoin:
             if (rest := rows.filter(~own)).height:
                 frames[f"{MOVED}{stream}"] = Payload(rest)
         return replace(message, frames=frames)
-
-    # -- reports -----------------------------------------------------------------------------------------------
-    def _reported(self, message: Message) -> Message:
-        """What a node has, and has done, since the last round."""
-        report = {
-            "start": [state.start for state in self.slices],
-            "live": [state.live for state in self.slices],
-            "most": self.most,
-            "bytes": self.state_bytes(),
-            "pairs": self.prober.pairs,
-            "seconds": self.prober.seconds,
-            "tests": [[count.tried, count.passed, count.seconds] for count in self.prober.counts],
-        }
-        self.prober.reset()
-        self.most = 0
-        return replace(message, values={**message.values, "nodes": [*message.values.get("nodes", ()), report]})
-
-    # -- state -------------------------------------------------------------------------------------------------
-    def known(self) -> dict[str, Any]:
-        """What it has to know after a restart, beside its rows."""
-        return {"of": [[state.start, state.stop] for state in self.slices]}
-
-    def snapshot(self) -> State:
-        return together({str(stream): state.snapshot() for stream, state in enumerate(self.slices)})
-
-    def changes(self) -> Changes:
-        return together({str(stream): state.changes() for stream, state in enumerate(self.slices)})
-
-    def restore(self, state: State, known: Mapping[str, Any]) -> None:
-        for stream, (start, stop) in enumerate(known["of"]):
-            self.slices[stream].restore(part_of(state, str(stream)), start, stop)
-
-    def state_bytes(self) -> int:
-        return sum(state.state_bytes() for state in self.slices)
 
 
 def probe_frame(rows: Batch, stream: int, places: Ints) -> Batch:

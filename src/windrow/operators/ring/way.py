@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from windrow.operators.ring.aligned import AlignedJoin, Aligning
+from windrow.operators.ring.coordinated import CoordinatedJoin, Coordinating
 from windrow.operators.ring.head import Head
+from windrow.operators.ring.holder import Work
 from windrow.operators.ring.joining import Joining
 from windrow.operators.ring.layout import Tuning
 from windrow.operators.ring.messages import Message
 from windrow.operators.ring.probing import Prober
-from windrow.operators.ring.sliced_join import Sent, SlicedJoin, Work
+from windrow.operators.ring.sliced_join import Sent, SlicedJoin
 from windrow.spec.batches import Batch, Changes, State
 
 
@@ -70,5 +73,7 @@ class Way:
 
 
 RING = Way("ring", SlicedJoin, Head)
+ATR = Way("atr", AlignedJoin, Aligning)
+CTR = Way("ctr", CoordinatedJoin, Coordinating)
 
-WAYS = {way.name: way for way in (RING,)}
+WAYS = {way.name: way for way in (RING, ATR, CTR)}
