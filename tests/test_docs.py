@@ -40,7 +40,7 @@ FIELDS = (
 )
 PYTHON, SPARK = "python", "python spark"
 KNOWN = {PYTHON, SPARK, "text", "console", "sql", "yaml", "sh", "ebnf"}
-MOST_SPARK_BLOCKS = 4  # each costs seconds
+MOST_SPARK_BLOCKS = 5  # each costs seconds
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,11 @@ def test_a_tumbling_aggregation_can_be_written_with_range_too():
         ("L [RANGE 5 MINUTES, SLIDE 1 MINUTE], R [RANGE 5 MINUTES]", "not supported in the window of a", "1 MINUTE"),
         ("L [RANGE 3 ROWS], R [RANGE 3 ROWS]", "these are rows of different streams", "R [RANGE 3 ROWS"),
         ("N [RANGE 3 ROWS, WA t], R [RANGE 3 ROWS]", "a join over ROWS is over row_num", "t"),
-        ("N AS a [RANGE 3 ROWS], N AS b [RANGE 3]", "which only a join that is spread over nodes does", "RANGE 3"),
+        (
+            "N AS a [RANGE 3 ROWS], N AS b [RANGE 3]",
+            "which only a join that is spread over nodes does",
+            "N AS b [RANGE 3",
+        ),
         ("L [RANGE 3 ROWS], R [TUMBLING 3 MINUTES]", "of one kind: RANGE n ROWS, or TUMBLING", "TUMBLING 3 MINUTES"),
         (
             "L, R WHERE R.ts BETWEEN L.ts + INTERVAL 5 SECONDS AND L.ts",

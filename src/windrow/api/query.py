@@ -18,12 +18,14 @@ from windrow.logical.nodes import Apply, Filter, Lookup, Node, Ordered, Project,
 from windrow.operators.progress.admit import UNPARSABLE
 from windrow.planner import Given, Plan, plan
 from windrow.sources.files import Files
+from windrow.spec.lengths import Length, length
 from windrow.spec.names import REASON, WINDOW_END
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from windrow.hosts.analysis import Analysis
+    from windrow.hosts.spark.continuous import ContinuousRun
     from windrow.hosts.spark.kept import Kept
 
 SAMPLE = 100_000  # rows that the optimizer measures
@@ -205,6 +207,34 @@ class Query:
         result = spark.to_spark(planned, sources, shards, with_late, limit)
         kept.keep(planned.choices())
         return result
+
+    def run_continuously(
+        self,
+        *,
+        sink: str | Path,
+        checkpoint: str | Path,
+        epoch: Length = "1 second",
+        nodes: int | None = None,
+        retries: int = 3,
+        spark: SparkSession | None = None,
+    ) -> ContinuousRun:
+        """Run without end, and without micro-batches: for queries in which nothing holds state but one ``using="ring"``
+        join, over files (``wr.read_parquet(.., streaming=True)``).
+
+        One long job of Spark whose tasks are the ``nodes`` of the ring; the first one reads the files as they come.
+        Every ``epoch`` in which something has come, what has been found is written to the folder ``sink`` as Parquet,
+        once, together with the state and how far the files have been read, which go to the folder ``checkpoint``; from
+        there a run continues. Late and bad rows go to ``_late`` and ``_bad`` in the sink. ``retries``: how often the
+        job begins again, without an epoch in between, if a node dies.
+        """
+        from windrow.hosts.spark.continuous import started
+
+        _load(self.node)
+        every = length(epoch, pl.Datetime("us"), "epoch") / 1_000_000
+        if whole(retries, "retries") < 0:
+            raise QueryError(f"retries={retries} must be 0 or more")
+        where = {"sink": sink, "checkpoint": checkpoint}
+        return started(self._planned(True), self._data, **where, every=every, nodes=nodes, retries=retries, spark=spark)
 
     def _kept(self, checkpoint: str | Path, start: bool = True) -> Kept:
         """``start``: a session, where there is none yet."""

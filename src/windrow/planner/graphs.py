@@ -68,8 +68,10 @@ def pipeline_graph(pipeline: Pipeline) -> Graph:
     return graph
 
 
-def whole_graph(plan: Plan) -> Graph:
-    """The whole plan as one graph; its inputs are the plan's reads in order."""
+def whole_graph(plan: Plan, nodes: int | None = None) -> Graph:
+    """The whole plan as one graph; its inputs are the plan's reads in order. ``nodes``: it is one of so many graphs,
+    whose stages are nodes of a ring.
+    """
     graph = Graph()
     ends: dict[Read | Stage, int] = {}
     for read in plan.reads():
@@ -85,7 +87,8 @@ def whole_graph(plan: Plan) -> Graph:
         for arm in stage.arms:
             before = [end_of(p) for p in arm.inputs]
             meetings.append(graph.add(arm.meeting.name, arm.meeting.make(len(before)), before))
-        ends[stage] = add_stage(graph, [step.whole() for step in stage.steps], meetings)
+        steps = [step.whole() if nodes is None else step.among(nodes) for step in stage.steps]
+        ends[stage] = add_stage(graph, steps, meetings)
     graph.scope = "result"
     last = [end_of(p) for p in plan.outputs]
     if len(last) > 1:

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Any
 
 from windrow.errors import CheckpointError
-from windrow.sources.files import File
+from windrow.sources.files import DAY, File
 
 _ENTRY = struct.Struct("<Iq")  # modification time in seconds, hash of the path
 FORMAT = 2  # 1 had forgotten files that were still there
@@ -44,6 +44,16 @@ class Position:
     def too_old(self, file: File, remember: int) -> bool:
         """Whether a file that is not known may have been read all the same: it could have been gone in between."""
         return seconds(file) < self.newest - remember
+
+    def reason_too_old(self, file: File, remember: int) -> str | None:
+        """Why a file is set aside, if it is for its age."""
+        if not self.too_old(file, remember):
+            return None
+        days = (self.newest - seconds(file)) / DAY
+        return (
+            f"{file.path} is too old: it was modified {days:,.1f} days before the newest file that was read, more "
+            "than remember=.. allows, so it may have been read before. If it was not, set its time anew (touch)"
+        )
 
     def after(
         self,

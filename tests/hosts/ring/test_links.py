@@ -148,6 +148,19 @@ def test_a_node_that_goes_without_goodbye_is_named(two):
         two[1].receive(wait=True)
 
 
+def test_who_waits_for_nothing_can_ask_whether_all_are_there(two):
+    two[0].send(1, message(1))
+    assert two[1].next_kind() == Kind.PARTIALS
+    assert two[1].next_kind() == Kind.PARTIALS  # it is still there
+    two[0]._out[1].socket.close()
+    assert two[1].receive(wait=True).train == 1
+    with pytest.raises(LostError, match="has gone"):
+        two[1].next_kind()
+    with pytest.raises(LostError, match="has gone"):
+        two[1].check()
+    two[0].check()
+
+
 def test_a_goodbye_is_no_loss(two):
     two[0].send(1, message(1))
     two[0].close()

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 
 import windrow as wr
-from windrow.hosts.spark.files import Task, TornError, _StreamReader, readable
+from windrow.hosts.spark.files import Task, _StreamReader
 from windrow.hosts.spark.side import _BadRows, _BadRowsOfFiles
+from windrow.sources.arriving import TornError, readable
 from windrow.sources.files import File, Files, Unreadable
 from windrow.sources.position import Position
 

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.hosts.counters import Counter
+from windrow.hosts.described import described
 from windrow.hosts.spark.exchange import OUT, Kind, decode
-from windrow.hosts.spark.outbox import Outbox, Outboxes, Route, Sender, described
+from windrow.hosts.spark.outbox import Outbox, Outboxes, Route, Sender
 from windrow.operators import Side
 from windrow.operators.progress.meld import group_of
 from windrow.planner import ByKeys

@@ -150,6 +150,14 @@ class Inbox:
         self.held -= size
         return message
 
+    def next_kind(self) -> Kind:
+        """The kind of the next message, which stays here."""
+        while not self._waiting:
+            if self.lost is not None:
+                raise self.lost
+            self.read(wait=True)
+        return self._waiting[0][1].kind
+
     def read(self, wait: bool) -> None:
         """Take in what has come. ``wait``: until something has, or something else has changed."""
         with self._reading:

@@ -12,7 +12,7 @@ from windrow.hosts.ring.greeting import Address, LostError, greeted, greeted_by,
 from windrow.hosts.ring.incoming import Inbox, Incoming, Watched
 from windrow.hosts.ring.outgoing import Outgoing
 from windrow.hosts.ring.squeeze import Squeeze
-from windrow.operators.ring.messages import Message
+from windrow.operators.ring.messages import Kind, Message
 
 __all__ = ["Address", "Listener", "LostError", "TcpLinks"]
 
@@ -68,6 +68,16 @@ class TcpLinks:
 
     def receive(self, wait: bool) -> Message | None:
         return self.inbox.take(wait)
+
+    def next_kind(self) -> Kind:
+        """Waits for the next message, and says of which kind it is."""
+        return self.inbox.next_kind()
+
+    def check(self) -> None:
+        """Raises LostError if a node has gone, as far as that can be known without waiting."""
+        self.inbox.read(wait=False)
+        if self.inbox.lost is not None:
+            raise self.inbox.lost
 
     def receive_commit(self) -> Message:
         """The next message about the end of a round."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from windrow.errors import PlanError
 from windrow.hosts.counters import Counter
+from windrow.hosts.described import BAD_SCHEMA
 from windrow.hosts.spark.exchange import COLUMNS, METRICS, Kind, decode
 from windrow.hosts.spark.files import MapFiles, load
 from windrow.hosts.spark.fragment import Fragment, Hosted
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 RULES = "ordered, slack, rows, partitions, markers, heartbeats, estimated, function"
 RESULTS, LATE_ROWS, BAD_ROWS = "result", "late", "bad"  # the struct columns of a DataFrame with all of them
-BAD_SCHEMA = {"source": pl.String(), "reason": pl.String(), "row": pl.String()}
 
 
 def to_spark(

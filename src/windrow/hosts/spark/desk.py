@@ -23,7 +23,7 @@ from windrow.hosts.ring.links import CONNECT, Address, LostError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-WHERE, MEET = "where", "meet"
+WHERE, MEET, FOLLOW = "where", "meet", "follow"
 LONGEST = 1 << 20  # bytes of a question
 
 
@@ -55,16 +55,28 @@ class DeskAddress:
             )
         return [Address(host, port) for host, port in found["at"]], bytes.fromhex(found["secret"])
 
+    def follow(self, run: str) -> Any:
+        """A connection to whoever has started a run, to be closed when it ends."""
+        try:
+            connection = Client((self.host, self.port), authkey=self.secret)
+            connection.send_bytes(json.dumps({"what": FOLLOW, "run": run}).encode())
+        except (OSError, EOFError, AuthenticationError) as error:
+            raise self._unreachable(error) from None
+        return connection
+
+    def _unreachable(self, error: Exception) -> LostError:
+        return LostError(
+            f"a task cannot ask the driver at {self.host}:{self.port} ({error}): see that executors can reach the "
+            "driver at that port"
+        )
+
     def _asked(self, question: dict[str, Any], patience: float) -> Any:
         try:
             with Client((self.host, self.port), authkey=self.secret) as connection:
                 connection.send_bytes(json.dumps(question).encode())
                 return json.loads(connection.recv_bytes()) if connection.poll(patience) else None
         except (OSError, EOFError, AuthenticationError) as error:
-            raise LostError(
-                f"a task cannot ask the driver at {self.host}:{self.port} ({error}): see that executors can reach the "
-                "driver at that port"
-            ) from None
+            raise self._unreachable(error) from None
 
 
 @dataclass(frozen=True)
@@ -77,10 +89,13 @@ class _Came:
 
 
 class Desk:
-    """Answers tasks, as long as the driver lives. ``known`` gives the folder of a query, or nothing."""
+    """Answers tasks, as long as the driver lives. ``known`` gives the folder of a query, or nothing. ``followers``: by
+    run, what listens to its head.
+    """
 
     def __init__(self, host: str, known: Callable[[str], str]) -> None:
         self.known = known
+        self.followers: dict[str, Callable[[Any], None]] = {}
         secret = secrets.token_bytes(32)
         self._listener = Listener((host, 0), backlog=128, authkey=secret)
         port: Any = self._listener.address[1]
@@ -102,6 +117,8 @@ class Desk:
             question = json.loads(connection.recv_bytes(LONGEST))
             if question["what"] == MEET:
                 self._meet(question, connection)
+            elif question["what"] == FOLLOW:
+                self.followers[question["run"]](connection)
             else:
                 connection.send_bytes(json.dumps(self.known(question["query"])).encode())
                 connection.close()
@@ -138,12 +155,17 @@ _desks: dict[int, Desk] = {}
 
 
 def desk(spark: SparkSession) -> DeskAddress:
+    """The address of the desk of a session."""
+    return desk_of(spark).address
+
+
+def desk_of(spark: SparkSession) -> Desk:
     """The desk of a session."""
     key = id(spark._jsparkSession)
     if key not in _desks:
         host = spark.sparkContext.getConf().get("spark.driver.host") or "127.0.0.1"
         _desks[key] = Desk(_possible(host), lambda query: _checkpoint(spark, query))
-    return _desks[key].address
+    return _desks[key]
 
 
 def _possible(host: str) -> str:

@@ -10,12 +10,11 @@ from __future__ import annotations
 import copy
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import polars as pl
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
@@ -25,9 +24,9 @@ from windrow.hosts.counters import Counter
 from windrow.hosts.spark.exchange import COLUMNS, Row, record_batch
 from windrow.hosts.spark.map_side import MapSide
 from windrow.hosts.spark.outbox import Outboxes
-from windrow.logical.arrival import TYPES
-from windrow.sources.files import DAY, File, Files, Unreadable, short
-from windrow.sources.position import Position, seconds, spread
+from windrow.sources.arriving import Arrival, TornError, readable
+from windrow.sources.files import File, Files
+from windrow.sources.position import Position, spread
 from windrow.spec.names import ARRIVAL_TS, POSITION
 
 if TYPE_CHECKING:
@@ -35,10 +34,6 @@ if TYPE_CHECKING:
 
 
 Sorted = tuple[list[File], list[tuple[File, str]]]  # files that can be read, and the others with the reason
-
-
-class TornError(Exception):
-    """A file turned out to be unreadable after its head had been read."""
 
 
 class Job(Protocol):
@@ -62,21 +57,6 @@ class Job(Protocol):
     def run(self, task: Task, files: Files) -> Iterator[pa.RecordBatch]: ...
 
 
-class Arrival(NamedTuple):
-    """When the files of a micro-batch were found, in microseconds, and the number of the first row of each."""
-
-    at: int = 0
-    first: Mapping[str, int] = {}
-
-    def stamps(self, file: File, wanted: Collection[str], before: int) -> list[pl.Expr]:
-        """The columns that say how rows of a file arrived; ``before``: how many rows of it come before these."""
-        found = {
-            ARRIVAL_TS: pl.lit(self.at, pl.Int64).cast(TYPES[ARRIVAL_TS]),
-            POSITION: self.first.get(file.path, 0) + before + pl.int_range(pl.len(), dtype=pl.Int64),
-        }
-        return [found[name].alias(name) for name in wanted]
-
-
 class Task(InputPartition):  # type: ignore[misc]
     """The files of one Spark task, and those that are set aside, each with the reason."""
 
@@ -92,27 +72,6 @@ class Task(InputPartition):  # type: ignore[misc]
         self.arrival = arrival
         self.files = tuple(files)
         self.aside = tuple(aside)
-
-
-def readable(
-    files: Files,
-    file: File,
-    columns: Sequence[str],
-    also: Sequence[str] = (),
-    arrival: Arrival = Arrival(),  # noqa: B008 (it is a constant)
-    stamps: Collection[str] = (),
-) -> Iterator[pl.DataFrame]:
-    """The rows of a file, with what is wanted of their arrival; TornError alone tells that it cannot be read on."""
-    frames, before = files.frames(file, columns, also), 0
-    while True:
-        try:
-            frame = next(frames)
-        except StopIteration:
-            return
-        except Unreadable as error:
-            raise TornError(f"{file.path} is damaged: {short(error)}") from error
-        yield frame.with_columns(arrival.stamps(file, stamps, before)) if stamps else frame
-        before += frame.height
 
 
 @dataclass(frozen=True)
@@ -259,12 +218,8 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
         """Why a file is set aside. All of it is looked at here: the offset must know which files will be read, or one
         that is found to be damaged later, by the task that reads it, could not be read when it is written anew.
         """
-        if position.too_old(file, self.source.files.remember):
-            days = (position.newest - seconds(file)) / DAY
-            return (
-                f"{file.path} is too old: it was modified {days:,.1f} days before the newest file that was read, more "
-                "than remember=.. allows, so it may have been read before. If it was not, set its time anew (touch)"
-            )
+        if (why := position.reason_too_old(file, self.source.files.remember)) is not None:
+            return why
         return self.source.files.problem(file, self.source.job.columns, pages=True)
 
     def _wanted(self, file: File) -> bool:

@@ -11,12 +11,12 @@ import polars as pl
 
 from windrow.graph import Output
 from windrow.hosts.counters import OF_SIDES, Counter
+from windrow.hosts.described import described
 from windrow.hosts.spark.exchange import OUT, Kind, Row, encode
 from windrow.operators.operator import Side
 from windrow.operators.progress.meld import group_text
 from windrow.planner import ByKeys, Partition
 from windrow.progress import END, START, Box, Punctuation, grown
-from windrow.spec.names import REASON
 
 QUERIES = "queries"  # the column of bad rows with the numbers of the queries that do without them
 MOST_BYTES = 1 << 25  # of rows in one blob
@@ -222,10 +222,3 @@ def pieces(frame: pl.DataFrame, most: int = MOST_BYTES) -> Iterator[pl.DataFrame
     """
     size = max(1, frame.height * most // max(int(frame.estimated_size()), 1))
     yield from (frame[at : at + size] for at in range(0, frame.height, size))
-
-
-def described(rows: pl.DataFrame, source: str) -> pl.DataFrame:
-    """Bad rows of any stage in the same columns: where, why, and the row as JSON."""
-    values = pl.struct(pl.exclude(REASON, "^@.*$")).struct.json_encode()
-    shown = values if any(c != REASON and not c.startswith("@") for c in rows.columns) else pl.lit("{}")
-    return rows.select(pl.lit(source).alias("source"), pl.col(REASON), shown.alias("row"))

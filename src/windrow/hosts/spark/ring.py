@@ -134,7 +134,7 @@ class RingTask:
     # -- the other nodes ---------------------------------------------------------------------------------------
     @contextmanager
     def _connected(self, task: Any, node: int, wired: Wiring, kept: tuple[Store, int] | None) -> Iterator[TcpLinks]:
-        listener, nodes = Listener(_host(task)), len(self.fragment.shards)
+        listener, nodes = Listener(host_of(task)), len(self.fragment.shards)
         key = f"{self.run_id}/{self.level}/{task.stageId()}/{task.getLocalProperty(BATCH)}"
         watch = FileWatch(self._watched(task, kept) / str(node))
         addresses, secret = self.desk.meet(key, task.taskAttemptId(), node, nodes, listener.address)
@@ -166,7 +166,7 @@ def barrier_task() -> Any:
     return BarrierTaskContext.get()
 
 
-def _host(task: Any) -> str:
+def host_of(task: Any) -> str:
     """Where the other nodes reach this one: loopback, if all of them are on the same machine."""
     hosts = [info.address.rpartition(":")[0] for info in task.getTaskInfos()]
     return "127.0.0.1" if len(set(hosts)) == 1 else hosts[task.partitionId()]
@@ -179,11 +179,13 @@ def slots(spark: SparkSession) -> int:
     return int(context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile()))
 
 
-def ring_count(spark: SparkSession, shards: int, asked: bool, wanted: Sequence[int | None]) -> int:
+def ring_count(
+    spark: SparkSession, shards: int, asked: bool, wanted: Sequence[int | None], called: str = "shards"
+) -> int:
     """How many tasks a query with rings has: as many as it has shards, if there are slots for them at once.
 
     ``asked``: whether the query says how many shards; if not, there are no more than slots, and enough for the nodes
-    that are ``wanted``.
+    that are ``wanted``. ``called``: what says how many.
     """
     nodes = max((each for each in wanted if each is not None), default=1)
     needed = max(nodes, shards if asked else 1)
@@ -192,11 +194,11 @@ def ring_count(spark: SparkSession, shards: int, asked: bool, wanted: Sequence[i
         time.sleep(0.5)  # executors are still coming up
     if asked and nodes > shards:
         raise PlanError(
-            f"the join asks for {nodes} nodes, and shards={shards} gives the query {shards} tasks: leave out shards=, "
-            f"or give {nodes} or more"
+            f"the join asks for {nodes} nodes, and {called}={shards} gives the query {shards} tasks: leave out "
+            f"{called}=, or give {nodes} or more"
         )
     if there < needed:
-        what = f"nodes={nodes}" if nodes == needed else f"shards={shards}"
+        what = f"nodes={nodes}" if nodes == needed else f"{called}={shards}"
         raise PlanError(
             f"{what} needs {needed} tasks at the same time, and this Spark has {there} slot{'s' * (there != 1)}: give "
             f"fewer, or more cores (wr.session(master='local[{needed}]'), or more executors)"

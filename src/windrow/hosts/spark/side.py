@@ -14,12 +14,13 @@ from windrow.graph import Graph
 from windrow.hosts.counters import NAMES
 from windrow.hosts.spark.compile import session_of
 from windrow.hosts.spark.exchange import METRICS
-from windrow.hosts.spark.files import Arrival, Task, TornError, load, readable
+from windrow.hosts.spark.files import Task, load
 from windrow.hosts.spark.map_side import together
 from windrow.hosts.spark.schema import to_spark as spark_schema
 from windrow.hosts.spark.stamped import check_stamps, stamped
 from windrow.operators.operator import Side
 from windrow.planner import Pipeline, Plan, Read, Step, add_steps
+from windrow.sources.arriving import Arrival, TornError, readable
 from windrow.sources.files import File, Files
 from windrow.spec.names import REASON
 

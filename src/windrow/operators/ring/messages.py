@@ -28,6 +28,7 @@ class Kind(IntEnum):
     MOVE = 3  # state on its way to the nodes that are to hold it
     DONE = 4  # all rows are processed: every node reports, and waits for the next round
     COMMIT = 5  # a node has written its state, and, from the head, that of all nodes counts
+    MARK = 6  # between two rounds: here an epoch of the host ends
 
 
 HEADER = struct.Struct("<BqhhBI")  # kind, train, sender, level, end, length of what describes the frames
