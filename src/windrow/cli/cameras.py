@@ -1,4 +1,4 @@
-"""``windrow demo cameras``: three generated cameras, joined on Spark by what is on their pictures; with a page to look at."""
+"""``windrow demo cameras``: three generated cameras joined on Spark by what their pictures show, and a page of it."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
@@ -17,7 +18,7 @@ from windrow.cli.cameras_style import SCRIPT, STYLE
 from windrow.sources.cameras import ALIKE, CAMERAS, COLOURS, SIDE, WITHIN, Scene
 
 NAMES = [camera.name for camera in CAMERAS]
-SECOND, LANE, THUMB, LEFT = 26, 96, 34, 64  # pixels of the timeline
+SECOND, LANE, THUMB, LEFT = 34, 112, 36, 84  # pixels of the timeline
 BINS, WIDE, HIGH = 25, 520, 150  # of the histogram
 CLOSE = 6  # pairs on each side of the line
 GREY = "#8a8f98"
@@ -59,9 +60,9 @@ def write_page(path: Path, found: Found, scene: Scene, wrong: int) -> None:
     parts = [
         _head(found, scene, wrong),
         _timeline(found, scene, times),
-        _cards(found, scene, times),
         _work(found),
         _close(found, scene),
+        _cards(found, scene, times),
         _query(found),
     ]
     images = "".join(
@@ -143,10 +144,12 @@ def _timeline(found: Found, scene: Scene, times: dict[str, datetime]) -> str:
     first = min(times.values())
     places: dict[str, tuple[float, float]] = {}
     for lane, name in enumerate(NAMES):
-        for number, frame in enumerate(scene.frames[name].sort("seen")["frame"].to_list()):
+        rows = [0.0, 0.0]  # where each ends
+        for frame in scene.frames[name].sort("seen")["frame"].to_list():
             x = LEFT + (times[frame] - first).total_seconds() * SECOND
-            places[frame] = x, 30 + lane * LANE + (number % 2) * 14
-    wide, high = max(x for x, _ in places.values()) + THUMB + 16, 30 + len(NAMES) * LANE - 20
+            row = min((0, 1), key=rows.__getitem__)
+            places[frame], rows[row] = (x, 26 + lane * LANE + row * (THUMB + 4)), x
+    wide, high = max(x for x, _ in places.values()) + THUMB + 16, 26 + len(NAMES) * LANE - 28
     matched = {frame: number for number, triple in enumerate(found.triples()) for frame in triple}
     lines = "".join(
         f'<path class="line m{number}" stroke="{_colour(scene, triple[0])}" d="{_path([places[f] for f in triple])}"/>'
@@ -158,7 +161,9 @@ def _timeline(found: Found, scene: Scene, times: dict[str, datetime]) -> str:
         for second in range(0, int((wide - LEFT) / SECOND) + 1, 5)
         for x in [LEFT + second * SECOND]
     )
-    labels = "".join(f'<div style="top:{30 + lane * LANE + 12}px">{name}</div>' for lane, name in enumerate(NAMES))
+    labels = "".join(
+        f'<div style="top:{26 + lane * LANE + THUMB - 4}px">{name}</div>' for lane, name in enumerate(NAMES)
+    )
     return (
         f"<section><h2>What the cameras saw</h2><p>Scroll to the right for the time to pass. Lines join the pictures "
         "of a match; a faint picture is in none: some camera did not see that thing.</p>"
@@ -170,7 +175,7 @@ def _timeline(found: Found, scene: Scene, times: dict[str, datetime]) -> str:
 def _path(points: Sequence[tuple[float, float]]) -> str:
     middle = [(x + THUMB / 2, y + THUMB / 2) for x, y in points]
     found = "M{:.0f} {:.0f}".format(*middle[0])
-    for (x0, y0), (x1, y1) in zip(middle, middle[1:], strict=False):
+    for (x0, y0), (x1, y1) in pairwise(middle):
         half = (y0 + y1) / 2
         found += f" C{x0:.0f} {half:.0f} {x1:.0f} {half:.0f} {x1:.0f} {y1:.0f}"
     return found
@@ -181,7 +186,7 @@ def _thumb(scene: Scene, frame: str, x: float, y: float, at: datetime, match: in
     rim = "none" if match is None else _colour(scene, frame)
     return (
         f'<g class="{kind}" transform="translate({x:.0f} {y:.0f})"><title>{frame}, {_clock(at)}: '
-        f"{escape(_says(scene, frame))}</title><use href=\"#{frame}\" transform=\"scale({THUMB / SIDE})\"/>"
+        f'{escape(_says(scene, frame))}</title><use href="#{frame}" transform="scale({THUMB / SIDE})"/>'
         f'<rect width="{THUMB}" height="{THUMB}" rx="3" fill="none" stroke="{rim}" stroke-width="2"/></g>'
     )
 
@@ -200,10 +205,8 @@ def _cards(found: Found, scene: Scene, times: dict[str, datetime]) -> str:
             f'<div class="card m{number}" data-m="{number}" style="--c:{_colour(scene, triple[0])}">'
             f"<div>{''.join(shown)}</div><p>{says}</p></div>"
         )
-    return (
-        f"<section><h2>{len(cards)} matches</h2><p>Between two pictures: how similar they are, 1 for the same form in "
-        f"the same colour. All three are within {WITHIN} seconds.</p><div class=\"cards\">{''.join(cards)}</div></section>"
-    )
+    says = f"Between two pictures: how similar they are. All three were taken within {WITHIN} seconds."
+    return f'<section><h2>{len(cards)} matches</h2><p>{says}</p><div class="cards">{"".join(cards)}</div></section>'
 
 
 def _work(found: Found) -> str:

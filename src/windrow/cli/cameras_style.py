@@ -18,10 +18,12 @@ section { margin-top: 2.6rem }
 .tiles b { display: block; font-size: 1.9rem; line-height: 1.2; font-variant-numeric: tabular-nums }
 .tiles span { color: var(--soft); font-size: .9rem }
 .tiles div:last-child b { color: #2a9d5c } .tiles.wrong div:last-child b { color: #d0333d }
-.time { position: relative; background: var(--card); border: 1px solid var(--line); border-radius: 12px; overflow: hidden }
+.time { position: relative; background: var(--card); border: 1px solid var(--line); border-radius: 12px;
+  overflow: hidden }
 .scroll { overflow-x: auto; padding: .6rem 0 }
-.lanes div { position: absolute; left: .8rem; font-weight: 600; font-size: .85rem; z-index: 1; background: var(--card);
-  padding: .3rem .5rem; border-radius: 6px; margin-top: .6rem }
+.lanes { position: absolute; inset: 0 auto 0 0; width: 72px; background: var(--card); z-index: 1;
+  border-right: 1px solid var(--line) }
+.lanes div { position: absolute; left: 1rem; font-weight: 600; font-size: .9rem; margin-top: .2rem }
 .time svg { display: block } .time text, .histogram text { fill: var(--soft); font-size: 11px }
 .tick { stroke: var(--line) } .line { fill: none; stroke-width: 2; opacity: .55 }
 .alone { opacity: .32 } .hit, .card { cursor: default }
@@ -35,7 +37,8 @@ figcaption { font-size: .8rem; color: var(--soft); font-variant-numeric: tabular
 .pic { border-radius: 6px; overflow: hidden; display: block } .pic image, .time image { image-rendering: pixelated }
 .two { display: grid; grid-template-columns: repeat(auto-fit, minmax(26rem, 1fr)); gap: 2rem }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
-th { text-align: left; font-weight: 500; white-space: nowrap; width: 5rem } td { padding: .25rem .5rem; text-align: right }
+th { text-align: left; font-weight: 500; white-space: nowrap; width: 5rem }
+td { padding: .25rem .5rem; text-align: right }
 td:nth-child(2) { width: 60% }
 .bar { display: block; height: 1.1rem; border-radius: 4px }
 span.n0 { background: var(--n0) } span.n1 { background: var(--n1) } span.n2 { background: var(--n2) }
@@ -48,7 +51,8 @@ rect.n3 { fill: var(--n3) }
 .pairs p { grid-column: 1 / 3; margin: .1rem 0 0; font-size: .8rem; line-height: 1.35 }
 pre { background: var(--card); border: 1px solid var(--line); border-radius: 12px; padding: 1rem; overflow-x: auto;
   font-size: .85rem }
-.dim .line { opacity: .08 } .dim .hit { opacity: .25 } .dim .line.on { opacity: 1; stroke-width: 4 } .dim .hit.on { opacity: 1 }
+.dim .line { opacity: .08 } .dim .hit { opacity: .25 } .dim .alone { opacity: .12 }
+.dim .line.on { opacity: 1; stroke-width: 4 } .dim .hit.on { opacity: 1 }
 .card.on { outline: 2px solid var(--c) }
 """
 
