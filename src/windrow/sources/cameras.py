@@ -49,7 +49,8 @@ def _ring(x: Floats, y: Floats) -> Bools:
 
 def _triangle(x: Floats, y: Floats) -> Bools:
     sides = [y * np.cos(turn) + x * np.sin(turn) < 0.55 for turn in (0, 2 * np.pi / 3, 4 * np.pi / 3)]
-    return np.logical_and.reduce(sides)
+    inside: Bools = sides[0] & sides[1] & sides[2]
+    return inside
 
 
 def _star(x: Floats, y: Floats) -> Bools:
