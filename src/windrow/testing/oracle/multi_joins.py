@@ -5,25 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from windrow.logical.nodes import MultiJoin
+from windrow.logical.nodes import MultiJoin, Node
 from windrow.testing.oracle.expressions.cells import Cell, alike
 from windrow.testing.oracle.expressions.evaluate import evaluate
 from windrow.testing.oracle.functions import passes
 from windrow.testing.oracle.given import Given
 from windrow.testing.oracle.joins import equal
-from windrow.testing.oracle.values import Row
+from windrow.testing.oracle.values import Row, frame_of
+
+AT = "@at"
 
 
 def multi_joined_rows(node: MultiJoin, given: Given) -> Iterator[Row]:
     """One row of each: near, equal in the keys, and all conditions are true."""
     inner = given.over(by_rows=False)
     members = [given.rows_of(each, inner) for each in node.members]
-    times = [each.progress or "" for each in node.members]
     keys = [_comparable(node, key) for key in range(len(node.on[0]))]
     where = evaluate(node.where, node.schema) if node.where is not None else None
-    for rows in product(*members):
-        if not node.ranges.near([row[time] for row, time in zip(rows, times, strict=True)]):
+    places = [
+        _places(rows, each, number) for number, (rows, each) in enumerate(zip(members, node.members, strict=True))
+    ]
+    for at in product(*(range(len(rows)) for rows in members)):
+        if not _near(node, places, at):
             continue
+        rows = [own[n] for own, n in zip(members, at, strict=True)]
         if not all(_all_equal(key, rows) for key in keys):
             continue
         found = {name: rows[member][column] for name, member, column in node.columns}
@@ -31,6 +36,32 @@ def multi_joined_rows(node: MultiJoin, given: Given) -> Iterator[Row]:
             passes(test, node.schema, found, given.bad) for test in node.tests
         ):
             yield found
+
+
+Place = tuple[int, int, int]  # of a row among those of all streams: its time, its stream, its number there
+
+
+def _places(rows: Sequence[Row], member: Node, number: int) -> list[Place]:
+    """Rows of equal times are in the order of all their columns."""
+    time = member.progress or ""
+    frame = frame_of(list(rows), dict(member.schema)).with_row_index(AT)
+    ties = [name for name in member.schema if name != time]
+    ranks = {at: rank for rank, at in enumerate(frame.sort(time, *ties, maintain_order=True)[AT].to_list())}
+    return [(row[time], number, ranks[at]) for at, row in enumerate(rows)]
+
+
+def _near(node: MultiJoin, places: Sequence[Sequence[Place]], at: Sequence[int]) -> bool:
+    """Whether all rows are still held when the last one comes: for a time, or as one of the last of their stream."""
+    own = [of[n] for of, n in zip(places, at, strict=True)]
+    last = max(own)
+    for number, place in enumerate(own):
+        if node.ranges.counts(number):
+            later = sum(place < other <= last for other in places[number])
+            if later >= node.ranges.lengths[number]:
+                return False
+        elif last[0] - place[0] >= node.ranges.lengths[number]:
+            return False
+    return True
 
 
 def _comparable(node: MultiJoin, key: int) -> list[Cell]:
