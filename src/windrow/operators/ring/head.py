@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,7 @@ class Head:
             return
         if message.kind == Kind.DONE:
             self.reports = list(message.values["nodes"])
+            check_slices(self.reports)
             self.tuning.learn(self.reports)
             self.done, self._ending, self._next, self._round = True, False, 0, Round({}, self.counts)
             return
@@ -120,6 +122,21 @@ class Head:
             frames[f"{BUILD}{stream}"] = frames[f"{PROBE}{stream}"] = Payload(rows)
         order = np.stack([part.times, part.of], axis=1)
         return Message(Kind.TRAIN, number, frames=frames, ints={EDGES: part.seen, SEEN: part.seen, ORDER: order})
+
+
+def check_slices(reports: Sequence[Mapping[str, Any]]) -> None:
+    """Raises if a row is live at two nodes, or at none: slices abut, from the youngest rows at the head to the oldest.
+
+    >>> check_slices([{"start": [7], "stop": [9], "live": [2]}, {"start": [4], "stop": [7], "live": [3]}])
+    """
+    for stream in range(len(reports[0]["live"])):
+        held = [(at, node) for at, node in enumerate(reports) if node["live"][stream]]
+        for (at, younger), (other, older) in pairwise(held):
+            if older["stop"][stream] != younger["start"][stream]:
+                raise InternalError(
+                    f"node {at} of the ring has stream {stream} from row {younger['start'][stream]} on, and node "
+                    f"{other} has it up to row {older['stop'][stream]}"
+                )
 
 
 def train_size(rows: int, nodes: int, flight: int) -> int:

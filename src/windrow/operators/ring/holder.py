@@ -82,6 +82,7 @@ class Holder:
         """What a node has, and has done, since the last round."""
         report = {
             "start": [state.start for state in self.slices],
+            "stop": [state.stop for state in self.slices],
             "live": [state.live for state in self.slices],
             "most": self.most,
             "bytes": self.state_bytes(),

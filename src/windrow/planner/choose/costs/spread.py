@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from windrow.operators.ring.costs import Streams as Rates
-from windrow.operators.ring.costs import Unit, bandwidth, best, best_orders, latency, lengths, output_rate
+from windrow.operators.ring.costs import Unit, bandwidth, best, best_orders, latency, lengths, output_rate, with_join_time
 from windrow.planner.choose.costs.multiway import PAIR, TESTED, Streams
 
 CALL = 1e-3  # seconds that a function takes of which nothing is known
@@ -23,6 +23,7 @@ class Spread:
     streams: Streams
     functions: tuple[frozenset[int], ...]
     keyed: bool
+    unit: Unit = Unit()
 
     @property
     def held(self) -> list[float]:
@@ -37,9 +38,9 @@ class Spread:
 
     def ring(self, nodes: int) -> float:
         """The same of a ring, where each is called as soon as its rows are there, for all that a ring does."""
-        unit, found = Unit(), 0.0
+        found = 0.0
         for number, rate in enumerate(self.streams.rates):
-            found += rate * (self._row(number) / nodes + unit.send * nodes)
+            found += rate * (self._row(number) / nodes + self.unit.send * nodes)
         return found * 1e6
 
     def _row(self, number: int) -> float:
@@ -59,9 +60,13 @@ class Spread:
         share = TESTED ** (len(self.functions) + len(self.streams.tests))
         count = len(self.streams.rates)
         rates = Rates(tuple(max(1.0, h) for h in self.held), (1.0,) * count, (share ** (1 / (count - 1)),) * count)
-        unit, most = Unit(join=CALL), best(rates, Unit(join=CALL), LONGEST)
+        unit = with_join_time(self.unit, CALL)
+        most = best(rates, unit, LONGEST)
         shown = sorted({*SHOWN, most, *([nodes] if nodes else [])})
-        yield f"ring by its model, for {CALL * 1000:g} ms a call; while it runs, what is measured decides:"
+        yield (
+            f"ring by its model, for {CALL * 1000:g} ms a call, {unit.send * 1e6:,.3g} us to send and receive a row, and "
+            f"{unit.hop * 1e6:,.3g} us for a hop; while it runs, what is measured decides:"
+        )
         for number in shown:
             each = ", ".join(map(str, lengths(rates, unit, number)))
             chosen = "; asked for" if number == nodes else "; least latency" if number == most else ""
