@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 
@@ -22,11 +22,11 @@ class Calibration:
 
     unit: Unit
     says: str
-    ring: RingUnit = RingUnit()
+    ring: RingUnit = field(default_factory=RingUnit)
 
 
 REFERENCE = Calibration(Unit(), "of a reference machine; windrow calibrate measures this one")
-OF_A_RING = ("send", "hop", "insert", "purge")  # what a pair costs depends on the condition: that is measured as it runs
+OF_A_RING = ("send", "hop", "insert", "purge")  # what a pair costs is measured as it runs
 
 
 def place() -> Path | None:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import permutations
 
 from windrow.operators.ring.costs import Streams as Rates
-from windrow.operators.ring.costs import Unit, bandwidth, best, best_orders, latency, lengths, output_rate, with_join_time
+from windrow.operators.ring.costs import (
+    Unit,
+    bandwidth,
+    best,
+    best_orders,
+    latency,
+    lengths,
+    output_rate,
+    with_join_time,
+)
 from windrow.planner.choose.costs.multiway import PAIR, TESTED, Streams
 
 CALL = 1e-3  # seconds that a function takes of which nothing is known
@@ -23,7 +32,7 @@ class Spread:
     streams: Streams
     functions: tuple[frozenset[int], ...]
     keyed: bool
-    unit: Unit = Unit()
+    unit: Unit = field(default_factory=Unit)
 
     @property
     def held(self) -> list[float]:
@@ -64,8 +73,8 @@ class Spread:
         most = best(rates, unit, LONGEST)
         shown = sorted({*SHOWN, most, *([nodes] if nodes else [])})
         yield (
-            f"ring by its model, for {CALL * 1000:g} ms a call, {unit.send * 1e6:,.3g} us to send and receive a row, and "
-            f"{unit.hop * 1e6:,.3g} us for a hop; while it runs, what is measured decides:"
+            f"ring by its model, for {CALL * 1000:g} ms a call, {unit.send * 1e6:,.3g} us to send and receive "
+            f"a row, and {unit.hop * 1e6:,.3g} us for a hop; while it runs, what is measured decides:"
         )
         for number in shown:
             each = ", ".join(map(str, lengths(rates, unit, number)))
