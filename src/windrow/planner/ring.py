@@ -19,9 +19,11 @@ from windrow.operators.ring.layout import Wishes
 from windrow.operators.ring.way import WAYS
 from windrow.operators.state.late import late_schema
 from windrow.planner.choose import Choice, calibrated
+from windrow.planner.choose.costs.spread import Spread
 from windrow.planner.multi import early, key_columns, multi_arms_by
 from windrow.planner.partition import ByKeys
 from windrow.planner.plan import Pipeline, Stage, Step
+from windrow.planner.ways import Way
 from windrow.windows.multiway import Moment
 
 SAYS = {
@@ -33,7 +35,8 @@ SAYS = {
 
 def ring_stage(number: int, node: MultiJoin, sides: Sequence[Sequence[Pipeline]], on: Moment, choice: Choice) -> Stage:
     """``on``: which time of a result its consumer wants to progress on."""
-    make = partial(_ring, _joining(node, on), node, choice.name, calibrated.found().ring)
+    spread = choice.spread if isinstance(choice, Way) else None
+    make = partial(_ring, _joining(node, on), node, choice.name, calibrated.found().ring, spread)
     first = node.members[0]
     late = tuple(late_schema(dict(node.schema), first.schema[first.progress or ""]).items())
     says = f"{multi_join_text(node).split(': ')[0]}; {SAYS[choice.name]}; progress on the {on.name.removeprefix('@')}"
@@ -44,9 +47,9 @@ def ring_stage(number: int, node: MultiJoin, sides: Sequence[Sequence[Pipeline]]
     return Stage(number, node, arms, (step,), choice.name, late, choice, ring=True, nodes=node.nodes)
 
 
-def _ring(joining: Joining, node: MultiJoin, way: str, unit: Unit, most: int) -> Ring:
-    options = node.options
-    segment = options.segment
+def _ring(joining: Joining, node: MultiJoin, way: str, unit: Unit, spread: Spread | None, most: int) -> Ring:
+    """``spread``: the inputs in numbers."""
+    options, segment = node.options, node.options.segment
     assert segment is None or isinstance(segment, int)  # in units of progress by now
     wishes = Wishes(
         most,
@@ -55,6 +58,7 @@ def _ring(joining: Joining, node: MultiJoin, way: str, unit: Unit, most: int) ->
         relocation=options.relocation,
         objective=options.objective,
         unit=unit,
+        lengths=spread.initial(node.nodes or most, node.nodes is not None, options.objective) if spread else (),
         segment=segment,
         copies=options.copies,
     )

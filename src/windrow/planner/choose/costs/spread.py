@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import permutations
 
-from windrow.operators.ring.costs import Streams as Rates
 from windrow.operators.ring.costs import (
+    Objective,
     Unit,
     bandwidth,
     best,
@@ -17,6 +17,7 @@ from windrow.operators.ring.costs import (
     output_rate,
     with_join_time,
 )
+from windrow.operators.ring.costs import Streams as Rates
 from windrow.planner.choose.costs.multiway import PAIR, TESTED, Streams
 
 CALL = 1e-3  # seconds that a function takes of which nothing is known
@@ -64,12 +65,25 @@ class Spread:
         orders = [*permutations(n for n in numbers if n != number)]
         return best_orders(self.held, asked, tests, number, orders)[0][0]
 
+    @property
+    def rates(self) -> Rates:
+        """The inputs as the model of the paper has them: the rows of each window, with one share of pairs for all."""
+        share, count = TESTED ** (len(self.functions) + len(self.streams.tests)), len(self.streams.rates)
+        return Rates(tuple(max(1.0, h) for h in self.held), (1.0,) * count, (share ** (1 / (count - 1)),) * count)
+
+    def initial(self, nodes: int, asked: bool, objective: Objective) -> tuple[int, ...]:
+        """How many of the nodes share the state of each input at first; empty if nothing is known of the inputs.
+
+        ``asked``: as many as there are have to hold some.
+        """
+        if self.streams.basis == "assumed":
+            return ()
+        found = lengths(self.rates, with_join_time(self.unit, CALL), nodes, objective)
+        return tuple(nodes if asked and each == max(found) else each for each in found)
+
     def lines(self, nodes: int | None) -> Iterator[str]:
         """For ``explain``: the model of the paper, by the number of nodes."""
-        share = TESTED ** (len(self.functions) + len(self.streams.tests))
-        count = len(self.streams.rates)
-        rates = Rates(tuple(max(1.0, h) for h in self.held), (1.0,) * count, (share ** (1 / (count - 1)),) * count)
-        unit = with_join_time(self.unit, CALL)
+        rates, unit = self.rates, with_join_time(self.unit, CALL)
         most = best(rates, unit, LONGEST)
         shown = sorted({*SHOWN, most, *([nodes] if nodes else [])})
         yield (
