@@ -110,6 +110,14 @@ def test_windows_of_the_last_rows_differ_from_stream_to_stream():
     assert found.where("y < 9").collect().height == 0  # it is about results, not about which rows are the last ones
 
 
+def test_rows_without_a_key_are_among_the_last_rows():
+    """NULL equals nothing, but a row with it is a row of its stream."""
+    one = wr.stream([{"t": 9, "k": 1}], "t", slack=0, name="one")
+    two = wr.stream([{"t": 1, "k": 1}, {"t": 2, "k": 1}, {"t": 3, "k": None}], "t", slack=0, name="two")
+    found = wr.multi_join(one, two, on="k", within={"one": 10, "two": "2 rows"})
+    assert found.select("t", "t_two").collect().rows() == [(9, 2)]
+
+
 def test_explain_shows_what_nodes_cost():
     found = wr.multi_join(*cameras(), within=10, where=WRITTEN["rows of all streams"], nodes=4).explain()
     assert "join as ring: as asked for" in found

@@ -25,7 +25,7 @@ class JoinedRow:
     >>> row.other
     Traceback (most recent call last):
       ...
-    AttributeError: the stream has no column 'other'; available: img and two words
+    AttributeError: the stream has no column 'other'; available: img, two words
     """
 
     __slots__ = ("_values",)
