@@ -115,7 +115,7 @@ def _with_ring(
     """What functions cost in each way; a ring is worth a look where there are some, and tasks to share the work."""
     of = {name: member for name, member, _ in node.columns}
     functions = tuple(frozenset(of[name] for name in test.columns) for test in node.tests)
-    spread = Spread(streams, functions, bool(node.keys), calibrated.found().ring)
+    spread = Spread(streams, functions, bool(node.keys), calibrated.found().ring, node.ranges.by_rows)
     parts = MANY if given.exchanged and node.keys else 1
     called = spread.called_at_end() / rows * 1000 / parts if node.tests else 0.0
     found = [replace(option, micros=option.micros + called) for option in options]

@@ -28,17 +28,20 @@ LONGEST = 64  # nodes that are looked at
 
 @dataclass(frozen=True)
 class Spread:
-    """``functions``: the inputs that each function is about."""
+    """``functions``: the inputs that each function is about. ``by_rows``: of which inputs the last rows are held."""
 
     streams: Streams
     functions: tuple[frozenset[int], ...]
     keyed: bool
     unit: Unit = field(default_factory=Unit)
+    by_rows: tuple[bool, ...] = ()
 
     @property
     def held(self) -> list[float]:
         """Rows of each input in its window."""
-        return [rate * length for rate, length in zip(self.streams.rates, self.streams.lengths, strict=True)]
+        counted = self.by_rows or (False,) * len(self.streams.rates)
+        each = zip(counted, self.streams.rates, self.streams.lengths, strict=True)
+        return [length if rows else rate * length for rows, rate, length in each]
 
     def called_at_end(self) -> float:
         """Microseconds per unit of progress, if functions are called for whole combinations."""
