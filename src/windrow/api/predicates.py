@@ -79,6 +79,8 @@ def condition(given: Udf | Callable[..., Any], columns: Columns, streams: Sequen
 
 def _taken(given: Callable[..., Any], streams: Sequence[str]) -> list[int]:
     """The streams that a function takes a row of."""
+    if inspect.iscoroutinefunction(given):
+        raise QueryError(f"{given.__qualname__} is a coroutine function: a condition gives its answer at once")
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     try:
         parameters = [p for p in inspect.signature(given).parameters.values() if p.default is p.empty]

@@ -31,7 +31,7 @@ app.add_typer(checkpoint.app, name="checkpoint")
 app.command("doctor")(doctor.doctor)
 app.command("calibrate", epilog=calibrate.EXAMPLES)(calibrate.calibrate)
 app.command("bench")(bench.bench)
-app.command("demo")(demo.demo)
+app.add_typer(demo.app, name="demo")
 
 
 def main() -> None:

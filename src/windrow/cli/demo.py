@@ -18,6 +18,7 @@ from rich.text import Text
 
 from windrow.api.sources import stream
 from windrow.api.stream import Stream
+from windrow.cli import cameras
 from windrow.cli.progress import Totals, end_line
 from windrow.errors import DataError
 from windrow.hosts.spark.start import start as begin
@@ -37,6 +38,9 @@ LINKS = (
 Q1_1 = "SELECT src_ip, count(*) AS n [RANGE 10 minutes, SLIDE 1 minute, WA ts] FROM main1 GROUP BY src_ip"
 Q1_2 = "SELECT count(*) AS n [RANGE 1 minute, SLIDE 1 minute, WA ts] FROM control UNION main1 UNION main2"
 MINUTE = 60 * MICROS
+EXAMPLES = "Examples: windrow demo. Or windrow demo cameras --open, for pictures that are alike"
+app = typer.Typer(invoke_without_command=True)
+app.command("cameras", epilog=cameras.EXAMPLES)(cameras.cameras)
 
 
 @dataclass
@@ -52,7 +56,9 @@ class Running:
     totals: Totals
 
 
+@app.callback(epilog=EXAMPLES)
 def demo(
+    context: typer.Context,
     minutes: Annotated[int, typer.Option(help="Minutes of traffic to generate.")] = 30,
     out: Annotated[Path | None, typer.Option(help="Keep data and results here instead of a temporary folder.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the generated traffic.")] = 0,
@@ -61,6 +67,8 @@ def demo(
     from windrow.hosts.spark.archive import OPTIONS, QUICK
     from windrow.hosts.spark.session import session
 
+    if context.invoked_subcommand is not None:
+        return
     console = Console()
     began = time.perf_counter()
     if out is not None and out.exists() and any(out.iterdir()):

@@ -30,13 +30,51 @@ class Function:
         """The function of each row; raises what the function raises."""
         arguments = [batch[c] for c in self.columns]
         if self.vectorized:
-            given = self.call(*arguments)
-            found = given if isinstance(given, pl.Series) else pl.Series(given)
-            if found.len() != batch.height:
-                raise ValueError(f"gave {found.len()} values for {batch.height} rows")
-            return found.cast(self.returns)
-        values = [self.call(*row) for row in zip(*arguments, strict=True)]
-        return pl.Series(values, dtype=self.returns)
+            return as_given(self.call(*arguments), batch.height, self.returns)
+        return as_declared([self.call(*row) for row in zip(*arguments, strict=True)], self.returns)
+
+
+def as_given(given: Any, rows: int, returns: pl.DataType) -> pl.Series:
+    """What a vectorized function gave, if that is a value of the right type for each row.
+
+    >>> as_given(0.7, 3, pl.Boolean())
+    Traceback (most recent call last):
+      ...
+    TypeError: gave 0.7, not a series or an array with a value for each row
+    """
+    if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__") or getattr(given, "ndim", 1) == 0:
+        raise TypeError(f"gave {_shown(given)}, not a series or an array with a value for each row")
+    found = given if isinstance(given, pl.Series) else pl.Series(given)
+    if found.len() != rows:
+        raise ValueError(f"gave {found.len()} values for {rows} rows")
+    # Numbers would all be true but 0: a similarity is no condition, and a row of a function that is not vectorized
+    # would be bad, too.
+    if returns == pl.Boolean() and found.dtype not in (pl.Boolean, pl.Null):
+        raise TypeError(f"gave values of type {found.dtype}, not of type Boolean")
+    return found.cast(returns)
+
+
+def as_declared(values: list[Any], returns: pl.DataType) -> pl.Series:
+    """What a function gave row by row, if that is of the right type.
+
+    >>> as_declared([0.7], pl.Boolean())
+    Traceback (most recent call last):
+      ...
+    TypeError: gave 0.7, not a value of type Boolean
+    """
+    try:
+        return pl.Series(values, dtype=returns)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+        if len(values) == 1:  # the last of several halves
+            raise TypeError(f"gave {_shown(values[0])}, not a value of type {returns}") from None
+        raise
+
+
+def _shown(value: object, most: int = 60) -> str:
+    text = repr(value)
+    if " at 0x" in text:  # which differs from time to time
+        return f"an object of type {type(value).__name__}"
+    return text if len(text) <= most else f"{text[:most]}.."
 
 
 def all_of(tests: Sequence[Function]) -> Function | None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
+from windrow.spec.functions import as_declared, as_given
 from windrow.testing.oracle.values import Row, Schema, frame_of, in_python, values_of
 
 if TYPE_CHECKING:
@@ -17,12 +16,10 @@ def called(function: Function, schema: Schema, row: Row) -> Any:
     """What a function gives for one row; raises what it raises."""
     if function.vectorized:
         found = function.call(*(frame_of([row], {c: schema[c]})[c] for c in function.columns))
-        values = (found if isinstance(found, pl.Series) else pl.Series(found)).cast(function.returns)
+        values = as_given(found, 1, function.returns)
     else:
         given = [in_python([row[c]], schema[c])[0] for c in function.columns]
-        values = pl.Series([function.call(*given)], dtype=function.returns)
-    if len(values) != 1:
-        raise ValueError(f"gave {len(values)} values for 1 rows")
+        values = as_declared([function.call(*given)], function.returns)
     return values_of(values)[0]
 
 
