@@ -240,6 +240,15 @@ class Simulation:
             found += len(numbers) - len(np.unique(numbers))
         return found
 
+    def snapshot(self) -> State:
+        """Between two runs."""
+        return self.ring.snapshot()
+
+    def restore(self, state: State) -> None:
+        """Continue from the state of another run, of as many nodes at the most."""
+        self._start(state)
+        self._saved = 0, state
+
     # -- deaths ------------------------------------------------------------------------------------------------
     def _die(self) -> None:
         if self._deaths and self._deaths[0].at <= self.now:
