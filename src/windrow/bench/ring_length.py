@@ -35,8 +35,8 @@ UNIT = Unit()
 BYTE = 1e-9
 
 # The same in real processes: fewer rows, of which each takes longer, so that the times of this machine matter little.
-SMALL = Load(ways=3, selectivity=0.1, rate=0.8, window=12.0, seconds=36.0)
-WAIT = 10e-3
+SMALL = Load(ways=3, selectivity=0.2, rate=0.8, window=6.0, seconds=30.0)
+WAIT = 25e-3
 LIMIT = 0.2
 Say = Callable[[str, float], None]
 
@@ -55,7 +55,7 @@ def run(quick: bool, say: Say) -> Outcome:
             figures |= point(ways, share, cost, count, 150.0 if quick else 200.0)
         figures |= optimum(figures, ways, share, cost, nodes)
     real_nodes = (1, 2) if quick else (1, 2, 3, 4)
-    figures |= compared(real_nodes, 1 if quick else 3, replace(SMALL, seconds=24.0) if quick else SMALL, say)
+    figures |= compared(real_nodes, 1 if quick else 3, replace(SMALL, seconds=14.0) if quick else SMALL, say)
     holds = claims(figures, joins, nodes, real_nodes)
     return Outcome(figures, holds, lambda figure: plot(figure, figures, nodes, real_nodes, costs[0]))
 
@@ -83,9 +83,7 @@ def point(ways: int, share: float, cost: str, nodes: int, seconds: float) -> dic
     return {f"ms_{name}": response(outcome.found, WINDOW), f"rows_{name}": rows}
 
 
-def optimum(
-    figures: Mapping[str, float], ways: int, share: float, cost: str, nodes: Sequence[int]
-) -> dict[str, float]:
+def optimum(figures: Mapping[str, float], ways: int, share: float, cost: str, nodes: Sequence[int]) -> dict[str, float]:
     """The best length, by simulation and by Eq. 5."""
     name = name_of(ways, share, cost)
     unit = replace(UNIT, join=COSTS[cost])
@@ -96,32 +94,38 @@ def optimum(
 
 # -- real and simulated ------------------------------------------------------------------------------------------------
 def compared(nodes: Sequence[int], runs: int, load: Load, say: Say) -> dict[str, float]:
-    """Medians of real runs in turn, each beside a simulation with what this machine took just before."""
+    """Medians of real runs in turn, each beside a simulation with what this machine took just before, and the nodes for
+    a pair.
+    """
     pairs: dict[int, list[tuple[float, float]]] = {count: [] for count in nodes}
+    joins: list[float] = []
     for turn in range(runs):
         say("calibration", 0.5 + 0.5 * turn / runs)
         machines = calibrated(load)
         for i, count in enumerate(nodes):
             say(f"{count} real nodes", 0.5 + 0.5 * (turn + (i + 1) / (len(nodes) + 1)) / runs)
-            took = response(real(load, count, WAIT).found, load.window)
-            meant = response(simulated(load, count, machines).found, load.window)
-            pairs[count].append((took, meant))
+            found = real(load, count, WAIT)
+            unit = replace(machines.unit, join=found.join)  # as the nodes have measured it
+            meant = simulated(load, count, replace(machines, unit=unit))
+            pairs[count].append((response(found.found, load.window), response(meant.found, load.window)))
+            joins.append(found.join)
     figures = {"calibrated_us_hop": 1e6 * machines.unit.hop, "calibrated_us_message": 1e6 * machines.unit.send}
-    figures["calibrated_us_probe"] = 1e6 * machines.probe
-    for count, found in pairs.items():
-        took, meant = (median(each) for each in zip(*found, strict=True))
-        ratio = median(each[1] / each[0] for each in found)
-        figures |= {f"ms_real_{count}": took, f"ms_simulated_{count}": meant, f"simulated_over_real_{count}": ratio}
+    figures |= {"calibrated_us_probe": 1e6 * machines.probe, "calibrated_us_pair": 1e6 * median(joins)}
+    for count, each in pairs.items():
+        figures |= {
+            f"ms_{kind}_{count}": median(ms) for kind, ms in zip(("real", "simulated"), zip(*each), strict=True)
+        }
+        figures[f"simulated_over_real_{count}"] = median(meant / took for took, meant in each)
     return figures
 
 
 def calibrated(load: Load) -> Machines:
-    """What a message and a probe take now: with these a simulation of rings of one and two nodes with a predicate that
-    takes no time has the response times of real ones.
+    """What a message and a probe take now: as a simulation of rings of one and two nodes needs them to have the
+    response times of real ones, with a predicate that takes no time.
     """
     short = replace(load, rate=5 * load.rate, window=load.window / 5, seconds=load.seconds / 5)
     took = [float(np.median(latencies(real(short, count, 0.0).found, short.window))) for count in (1, 2)]
-    unit = Unit(join=0.0, send=0.0, hop=hop(300))
+    unit = Unit(join=0.0, send=0.0, hop=hop(300), insert=0.0, purge=0.0)  # the last two are in what a probe takes
 
     def at(count: int, machines: Machines) -> float:
         return float(np.median(latencies(simulated(short, count, machines).found, short.window)))
@@ -131,7 +135,7 @@ def calibrated(load: Load) -> Machines:
     none = at(2, machines)
     slope = (at(2, replace(machines, unit=replace(unit, send=1e-3))) - none) / 1e-3
     send = max(0.0, (took[1] - none) / slope)
-    return replace(machines, unit=Unit(WAIT, send, unit.hop, 0.0, 0.0))
+    return replace(machines, unit=replace(unit, send=send))
 
 
 # -- what is seen ------------------------------------------------------------------------------------------------------
@@ -159,9 +163,7 @@ def claims(
     }
 
 
-def plot(
-    figure: Any, figures: Mapping[str, float], nodes: Sequence[int], real_nodes: Sequence[int], cost: str
-) -> None:
+def plot(figure: Any, figures: Mapping[str, float], nodes: Sequence[int], real_nodes: Sequence[int], cost: str) -> None:
     """Figures 8a and 8b, and real rings."""
     times, rows, both = figure.subplots(1, 3)
     for share in SELECTIVITIES:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -46,8 +47,8 @@ class Likely:
 
 @dataclass(frozen=True)
 class Load:
-    """``rate``: rows of each stream a second; ``later``: since when there are how many. ``window``, ``seconds``: how
-    long rows are held, and how long they come.
+    """``rate``: rows of each stream a second; ``later``: since when there are how many, in order. ``window``,
+    ``seconds``: how long rows are held, and how long they come.
     """
 
     ways: int
@@ -55,15 +56,17 @@ class Load:
     rate: float
     window: float
     seconds: float
-    later: tuple[float, float] | None = None
+    later: tuple[tuple[float, float], ...] = ()
     seed: int = 1
 
     def joining(self, wait: float = 0.0) -> Joining:
         """``wait``: seconds that each pair really takes."""
         names = NAMES[: self.ways]
         tests = tuple(
-            Check(pair, function=Function("likely", Likely(self.selectivity, wait), pair, pl.Boolean(), vectorized=True))
-            for pair in zip(names, names[1:], strict=False)
+            Check(
+                pair, function=Function("likely", Likely(self.selectivity, wait), pair, pl.Boolean(), vectorized=True)
+            )
+            for pair in pairwise(names)
         )
         window = round(self.window * MICROS)
         return Joining(Ranges((window,) * self.ways), tuple((name,) for name in names), tests)
@@ -82,8 +85,8 @@ class Load:
 
     def _times(self, rng: np.random.Generator) -> list[float]:
         """When the rows of a stream come."""
-        since, rate = self.later or (self.seconds, self.rate)
-        return [*_poisson(rng, self.rate, 0.0, since), *_poisson(rng, rate, since, self.seconds)]
+        parts = [(0.0, self.rate), *self.later, (self.seconds, 0.0)]
+        return [at for (since, rate), (until, _) in pairwise(parts) for at in _poisson(rng, rate, since, until)]
 
 
 def _poisson(rng: np.random.Generator, rate: float, since: float, until: float) -> list[float]:
@@ -107,6 +110,5 @@ def latencies(found: Batch, since: float) -> NDArray[np.float64]:
 def response_by(found: Batch, edges: Sequence[float]) -> list[float]:
     """The same between two times each."""
     came, took = found[CAME].to_numpy(), (found[FOUND] - found[CAME]).to_numpy()
-    spans = zip(edges, edges[1:], strict=False)
-    inside = [took[(came >= first) & (came < last)] for first, last in spans]
+    inside = [took[(came >= first) & (came < last)] for first, last in pairwise(edges)]
     return [float(1000 * each.mean()) if len(each) else float("nan") for each in inside]

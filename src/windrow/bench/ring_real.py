@@ -45,8 +45,7 @@ def real(load: Load, nodes: int, wait: float) -> Real:
     """Runs it in so many processes; ``wait``: seconds of a pair."""
     each = in_ring(nodes, _node, load, wait)
     found = pl.concat([rows for rows, *_ in each if rows.height])
-    pairs, seconds = (sum(node[at] for node in each) for at in (1, 2))
-    return Real(found, seconds / pairs)
+    return Real(found, sum(seconds for _, _, seconds in each) / sum(pairs for _, pairs, _ in each))
 
 
 def hop(rounds: int) -> float:
