@@ -13,7 +13,7 @@ from windrow.errors import InternalError
 from windrow.operators.operator import Side
 from windrow.operators.ring.holder import Holder
 from windrow.operators.ring.joining import PLACE, Joining, number_of, read_tag, tag, time_of
-from windrow.operators.ring.messages import Kind, Message, Payload, payloads
+from windrow.operators.ring.messages import Kind, Message, Payload
 from windrow.operators.ring.picking import renamed
 from windrow.operators.ring.probing import Watch
 from windrow.operators.ring.slices import NUMBER, TIME, Slice
@@ -24,8 +24,9 @@ from windrow.windows.tuples import Ints
 HEAD = 0
 BUILD, PROBE, MOVED = "build ", "probe ", "moved "  # frames: rows of a stream
 # Numbers of each row of a train: by stream, from which row on the slices before the node are; by stream, the rows
-# before it; its time and its stream.
+# before it; its time and its stream. Of rows that build, under the name of their frame, their numbers and their times.
 EDGES, SEEN, ORDER = "edges", "seen", "order"
+FEW = 8  # rows that are written before it is known that they leave
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,15 @@ class Layout:
 
 
 @dataclass(frozen=True)
+class Gone:
+    """Rows of a stream that go to the next node, with their numbers and their times."""
+
+    stream: int
+    rows: Payload
+    known: Ints
+
+
+@dataclass(frozen=True)
 class Marks:
     """The StateStart and StateEnd of the rows of a train: which rows of each slice they meet, by number. ``of``: the
     stream of each.
@@ -98,6 +108,7 @@ class SlicedJoin(Holder):
         self.layout = Layout(1, *2 * (tuple((None,) for _ in joining.columns),), ())
         self.active: dict[int, Marks] = {}
         self.finished: list[int] = []  # at the head: trains whose last END has come back
+        self._ready: dict[int, Gone] = {}  # by stream, rows that are likely to leave next
 
     # -- messages ----------------------------------------------------------------------------------------------
     def on_message(self, message: Message) -> Iterator[Sent]:
@@ -118,10 +129,10 @@ class SlicedJoin(Holder):
             case _:
                 raise InternalError(f"a node of the ring cannot take {message.kind.name}")
         for each in sent:
+            yield each  # nobody waits while it is counted
             if isinstance(each, Message):
                 self.work.sent += 1
                 self.work.bytes += each.size() if each.kind != Kind.DONE else 0
-            yield each
 
     @property
     def last(self) -> bool:
@@ -133,22 +144,36 @@ class SlicedJoin(Holder):
         """Steps 1 and 2 of Figure 3, for rows that follow each other."""
         frames, streams = message.frames, range(self.joining.streams)
         for stream in streams:
-            if (build := frames.get(f"{BUILD}{stream}")) is not None:
-                self.slices[stream].append(build.frame)
-                self.work.inserted += build.frame.height
+            if (build := frames.get(name := f"{BUILD}{stream}")) is not None:
+                self._take(stream, build, message.ints.get(name))
         high, seen, order = (message.ints[name] for name in (EDGES, SEEN, ORDER))
-        limits = [self._limits(stream, high[:, stream], seen[:, stream], order[:, 0]) for stream in streams]
-        low = np.stack([low for low, _ in limits], axis=1)
+        low, gone = np.empty_like(high), list[Gone]()
+        for stream in streams:
+            low[:, stream], needed = self._limits(stream, high[:, stream], seen[:, stream], order[:, 0])
+            if (left := self._purged(stream, int(low[-1, stream]), needed)) is not None:
+                gone.append(left)
         self.active[message.train] = Marks(low, high, order[:, 1])
-        self.most = max(self.most, sum(state.height for state in self.slices))
-        gone = {f"{BUILD}{n}": rows for n in streams if (rows := self._purged(n, low[-1, n], limits[n][1])) is not None}
         probes = {name: payload for name, payload in frames.items() if name.startswith(PROBE)}
         if not self.last:
-            ints = {EDGES: low, SEEN: seen, ORDER: order}
-            yield Message(Kind.TRAIN, message.train, frames={**probes, **payloads(gone)}, ints=ints)
+            builds = {f"{BUILD}{each.stream}": each for each in gone}
+            ints = {EDGES: low, SEEN: seen, ORDER: order, **{name: each.known for name, each in builds.items()}}
+            sent = {**probes, **{name: each.rows for name, each in builds.items()}}
+            yield Message(Kind.TRAIN, message.train, frames=sent, ints=ints)
+        self.most = max(self.most, sum(state.height for state in self.slices))
         self._forget()
         parts = self._probed(message.train, 0, probes)
         yield from self._closed(message.train, 1, parts) if self.node == HEAD else parts
+        if self.ahead:
+            self._prepare(gone)
+
+    def _take(self, stream: int, rows: Payload, known: Ints | None) -> None:
+        """Rows that enter the slice. ``known``: their numbers and their times, so that they need not be read at once."""
+        before = self.slices[stream].height
+        if known is None:
+            self.slices[stream].append(rows.frame)
+        elif known.shape[1]:
+            self.slices[stream].take(rows, *known)
+        self.work.inserted += self.slices[stream].height - before
 
     def _limits(self, stream: int, high: Ints, seen: Ints, times: Ints) -> tuple[Ints, int]:
         """Where the slice ends for each row of a train; and the first row that any of them can still meet anywhere."""
@@ -175,13 +200,37 @@ class SlicedJoin(Holder):
             return np.full(len(at), END)
         return np.where(at < state.height, state.numbers.take(at, mode="clip"), END)
 
-    def _purged(self, stream: int, low: int, needed: int) -> Batch | None:
+    def _purged(self, stream: int, low: int, needed: int) -> Gone | None:
         """The rows that belong to the next node from now on, without those that no row to come can meet."""
         state = self.slices[stream]
-        begin, state.start = state.start, max(state.start, int(low))
-        gone = None if self.last else state.between(max(begin, needed), state.start)
-        self.work.purged += 0 if gone is None else gone.height
-        return gone
+        begin, state.start = state.start, max(state.start, low)
+        if self.last:
+            return None
+        first, last = state.numbers.searchsorted([max(begin, needed), state.start])
+        if first >= last:
+            return None
+        self.work.purged += int(last - first)
+        known = np.stack([state.numbers[first:last], state.times[first:last]])
+        ready = self._ready.pop(stream, None)
+        if ready is not None and np.array_equal(ready.known, known):
+            return ready
+        rows = state.between(int(known[0, 0]), state.start)
+        assert rows is not None
+        return Gone(stream, Payload(rows), known)
+
+    def _prepare(self, gone: Sequence[Gone]) -> None:
+        """Write a few rows that are likely to leave with the next train: as many of a stream as have left with this
+        one. The next node waits for no train as long as for this.
+        """
+        for stream, count in ((each.stream, each.known.shape[1]) for each in gone):
+            state = self.slices[stream]
+            first = int(state.numbers.searchsorted(state.start))
+            known = np.stack([state.numbers[first : first + count], state.times[first : first + count]])
+            if count > FEW or known.shape[1] < count:
+                continue
+            rows = state.between(int(known[0, 0]), int(known[0, -1]) + 1)
+            assert rows is not None
+            self._ready[stream] = Gone(stream, Payload(rows).written(), known)
 
     def _forget(self) -> None:
         """Delete what no train on its way can meet."""
