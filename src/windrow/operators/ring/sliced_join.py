@@ -175,8 +175,10 @@ class SlicedJoin(Holder):
             self.slices[stream].take(rows, *known)
         self.work.inserted += self.slices[stream].height - before
 
-    def _limits(self, stream: int, high: Ints, seen: Ints, times: Ints) -> tuple[Ints, int]:
+    def _limits(self, stream: int, high: Ints, seen: Ints, times: Ints) -> tuple[Ints | int, int]:
         """Where the slice ends for each row of a train; and the first row that any of them can still meet anywhere."""
+        if len(high) == 1:
+            return self._limit(stream, int(high[0]), int(seen[0]), int(times[0]))
         state = self.slices[stream]
         length = self.joining.ranges.lengths[stream]
         window = seen - length if self.joining.ranges.counts(stream) else self._younger(state, times, length)
@@ -188,6 +190,17 @@ class SlicedJoin(Holder):
         low = np.maximum.accumulate(np.minimum(np.maximum(low, state.start), high))
         return low, int(window[0])
 
+    def _limit(self, stream: int, high: int, seen: int, time: int) -> tuple[int, int]:
+        """The same of a single row, in a third of the time."""
+        state, length = self.slices[stream], self.joining.ranges.lengths[stream]
+        window = seen - length if self.joining.ranges.counts(stream) else state.younger(time - length)
+        low = max(window, state.start)
+        if (most := self._bound(self.layout.counts, stream)) is not None:
+            low = max(low, high - most)
+        if (age := self._bound(self.layout.ages, stream)) is not None:
+            low = max(low, state.younger(time - age))
+        return min(low, high), window
+
     def _bound(self, bounds: Sequence[Sequence[int | None]], stream: int) -> int | None:
         """A bound of the slice; a node that is not in use has none: what it still holds leaves with its window."""
         own = bounds[stream]
@@ -198,6 +211,8 @@ class SlicedJoin(Holder):
         at = state.times.searchsorted(times - age, side="right")
         if not state.height:
             return np.full(len(at), END)
+        if at[-1] < state.height:  # times do not decrease
+            return state.numbers[at]
         return np.where(at < state.height, state.numbers.take(at, mode="clip"), END)
 
     def _purged(self, stream: int, low: int, needed: int) -> Gone | None:

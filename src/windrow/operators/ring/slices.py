@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from windrow.errors import InternalError
 from windrow.operators.ring.messages import NEWEST, Payload
+from windrow.progress import END
 from windrow.spec.batches import Batch, Changes, State
 from windrow.windows.tuples import Ints
 
@@ -85,6 +86,11 @@ class Slice:
     def places(self, numbers: Ints) -> NDArray[np.int64]:
         """Where the rows with these numbers are, or would be."""
         return self.numbers.searchsorted(numbers)
+
+    def younger(self, time: int) -> int:
+        """The first row that is younger than a time; END if none is."""
+        at = int(self.times.searchsorted(time, side="right"))
+        return int(self.numbers[at]) if at < len(self.numbers) else END
 
     def between(self, first: int, last: int) -> Batch | None:
         """The rows with numbers in [first, last)."""
