@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from windrow.api.functions import udf
-from windrow.api.sources import stream
 from windrow.api.multi_join import multi_join
+from windrow.api.sources import stream
 from windrow.bench.ring_work import NAMES, Burn
 
 if TYPE_CHECKING:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -17,73 +16,26 @@ from windrow.operators.ring.messages import Kind, Message, Payload
 from windrow.operators.ring.picking import renamed
 from windrow.operators.ring.probing import Watch
 from windrow.operators.ring.slices import NUMBER, TIME, Slice
+from windrow.operators.ring.trains import (
+    BUILD,
+    EDGES,
+    FEW,
+    HEAD,
+    MOVED,
+    ORDER,
+    PROBE,
+    SEEN,
+    Found,
+    Gone,
+    Layout,
+    Marks,
+    Sent,
+)
 from windrow.progress import END
 from windrow.spec.batches import Batch
 from windrow.windows.tuples import Ints
 
-HEAD = 0
-BUILD, PROBE, MOVED = "build ", "probe ", "moved "  # frames: rows of a stream
-# Numbers of each row of a train: by stream, from which row on the slices before the node are; by stream, the rows
-# before it; its time and its stream. Of rows that build, under the name of their frame, their numbers and their times.
-EDGES, SEEN, ORDER = "edges", "seen", "order"
-FEW = 8  # rows that are written before it is known that they leave
-
-
-@dataclass(frozen=True)
-class Found:
-    """Results, and the train whose rows were the last of them."""
-
-    train: int
-    rows: Batch
-
-
-Sent = Message | Found | Side
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How the state is spread. By stream and node: how many rows a slice may have (``counts``), how old they may be
-    (``ages``); None where only the window ends it. ``orders``: by stream, how its rows probe the others.
-    """
-
-    nodes: int
-    counts: tuple[tuple[int | None, ...], ...]
-    ages: tuple[tuple[int | None, ...], ...]
-    orders: tuple[tuple[int, ...], ...]
-
-    def values(self) -> dict[str, Any]:
-        return {"nodes": self.nodes, "counts": self.counts, "ages": self.ages, "orders": self.orders}
-
-    @classmethod
-    def read(cls, values: Mapping[str, Any]) -> Layout:
-        """What ``values`` gives, after a way through JSON.
-
-        >>> one = Layout(1, ((None,),), ((None,),), ((1, 0),))
-        >>> Layout.read(one.values()) == one
-        True
-        """
-        counts, ages, orders = (tuple(map(tuple, values[name])) for name in ("counts", "ages", "orders"))
-        return cls(int(values["nodes"]), counts, ages, orders)
-
-
-@dataclass(frozen=True)
-class Gone:
-    """Rows of a stream that go to the next node, with their numbers and their times."""
-
-    stream: int
-    rows: Payload
-    known: Ints
-
-
-@dataclass(frozen=True)
-class Marks:
-    """The StateStart and StateEnd of the rows of a train: which rows of each slice they meet, by number. ``of``: the
-    stream of each.
-    """
-
-    low: Ints  # rows of the train x streams
-    high: Ints
-    of: Ints
+__all__ = ["BUILD", "EDGES", "HEAD", "MOVED", "ORDER", "PROBE", "SEEN", "Found", "Layout", "Sent", "SlicedJoin"]
 
 
 class SlicedJoin(Holder):
@@ -167,7 +119,7 @@ class SlicedJoin(Holder):
             self._prepare(gone)
 
     def _take(self, stream: int, rows: Payload, known: Ints | None) -> None:
-        """Rows that enter the slice. ``known``: their numbers and their times, so that they need not be read at once."""
+        """Rows that enter the slice. ``known``: their numbers and times, so that they need not be read at once."""
         before = self.slices[stream].height
         if known is None:
             self.slices[stream].append(rows.frame)
