@@ -173,31 +173,31 @@ class SlicedJoin(Holder):
         begin, state.start = state.start, max(state.start, low)
         if self.last:
             return None
-        first, last = state.numbers.searchsorted([max(begin, needed), state.start])
+        first, last = (int(state.numbers.searchsorted(each)) for each in (max(begin, needed), state.start))
         if first >= last:
             return None
-        self.work.purged += int(last - first)
-        known = np.stack([state.numbers[first:last], state.times[first:last]])
+        self.work.purged += last - first
         ready = self._ready.pop(stream, None)
-        if ready is not None and np.array_equal(ready.known, known):
+        if ready is not None and ready.known.shape[1] == last - first and ready.known[0, 0] == state.numbers[first]:
             return ready
-        rows = state.between(int(known[0, 0]), state.start)
-        assert rows is not None
-        return Gone(stream, Payload(rows), known)
+        return self._gone(stream, first, last)
+
+    def _gone(self, stream: int, first: int, last: int) -> Gone:
+        """The rows of a slice at some places."""
+        state = self.slices[stream]
+        assert state.frame is not None
+        known = np.array([state.numbers[first:last], state.times[first:last]])
+        return Gone(stream, Payload(state.frame.slice(first, last - first)), known)
 
     def _prepare(self, gone: Sequence[Gone]) -> None:
         """Write a few rows that are likely to leave with the next train: as many of a stream as have left with this
         one. The next node waits for no train as long as for this.
         """
         for stream, count in ((each.stream, each.known.shape[1]) for each in gone):
-            state = self.slices[stream]
-            first = int(state.numbers.searchsorted(state.start))
-            known = np.stack([state.numbers[first : first + count], state.times[first : first + count]])
-            if count > FEW or known.shape[1] < count:
-                continue
-            rows = state.between(int(known[0, 0]), int(known[0, -1]) + 1)
-            assert rows is not None
-            self._ready[stream] = Gone(stream, Payload(rows).written(), known)
+            first = int(self.slices[stream].numbers.searchsorted(self.slices[stream].start))
+            if count <= FEW and first + count <= self.slices[stream].height:
+                self._ready[stream] = self._gone(stream, first, first + count)
+                self._ready[stream].rows.written()
 
     def _forget(self) -> None:
         """Delete what no train on its way can meet."""
