@@ -1,8 +1,8 @@
-"""What ring-atr, ring-ctr and ring-table have in common: joins with copies of the state, and the ring, in virtual time.
+"""What ring-atr, ring-ctr and ring-table have in common: joins with copies of the state, and the ring, simulated.
 
-The streams are those of the paper (Wang and Rundensteiner, 8.2 and 8.3), but for their rate: with 50 rows a second a row
-is compared with 25,500 others, 3.8 million comparisons of images in each second, and the one node that is at work in
-ATR would have a quarter of a microsecond for each. With ten it has 30.
+The streams are those of the paper (Wang and Rundensteiner, 8.2 and 8.3), but for their rate: with 50 rows a second a
+row is compared with 25,500 others, 3.8 million comparisons of images in each second, and the one node that is at work
+in ATR would have a quarter of a microsecond for each. With ten it has 30.
 """
 
 from __future__ import annotations
@@ -73,22 +73,25 @@ def coming(seconds: float, rate: float = RATE) -> list[Come]:
 
 @dataclass
 class Held:
-    """Rows at all nodes together, once a second when the windows are full. ``copies``: those that another node has,
-    too.
+    """Rows at all nodes together, once a second when the windows are full. ``copies``: those that belong to another
+    node, too; a row of PSP that has gone on, and is still there for rows that are on their way, belongs to one.
     """
 
     rows: list[int] = field(default_factory=list)
+    needed: list[int] = field(default_factory=list)
     copies: list[int] = field(default_factory=list)
 
     def look(self, simulation: Simulation) -> None:
         """What a simulation calls after each piece of work."""
         if simulation.now < WINDOW + len(self.rows):
             return
-        rows = copies = 0
+        rows = needed = copies = 0
         for of in zip(*(node.slices for node in simulation.nodes), strict=True):
-            numbers = np.concatenate([state.numbers for state in of])
-            rows, copies = rows + len(numbers), copies + len(numbers) - len(np.unique(numbers))
+            numbers = np.concatenate([state.numbers[state.numbers >= state.start] for state in of])
+            own = len(np.unique(numbers))
+            rows, needed, copies = rows + sum(s.height for s in of), needed + own, copies + len(numbers) - own
         self.rows.append(rows)
+        self.needed.append(needed)
         self.copies.append(copies)
 
 
@@ -105,19 +108,25 @@ class Point:
 
 
 def simulated(
-    way: str, nodes: int, come: Sequence[Come], *, segment: int | None = None, copies: int = 2, held: Held | None = None
+    way: str,
+    nodes: int,
+    come: Sequence[Come],
+    *,
+    segment: int | None = None,
+    copies: int = 2,
+    machines: Machines = MACHINES,
+    watch: Callable[[Simulation], None] | None = None,
 ) -> Simulation:
     """A join in virtual time. ``segment`` in seconds."""
     length = None if segment is None else segment * MICROS
     wishes = Wishes(nodes, nodes, segment=length, copies=copies, ordered=ORDERS)
-    watch = None if held is None else held.look
-    return Simulation(joining(), wishes, come, MACHINES, WAYS[way], watch=watch)
+    return Simulation(joining(), wishes, come, machines, WAYS[way], watch=watch)
 
 
 def point(way: str, nodes: int, come: Sequence[Come], *, segment: int | None = None, copies: int = 2) -> Point:
     """Of one run, when the windows are full."""
     held = Held()
-    return measured(simulated(way, nodes, come, segment=segment, copies=copies, held=held).run(), held)
+    return measured(simulated(way, nodes, come, segment=segment, copies=copies, watch=held.look).run(), held)
 
 
 def measured(outcome: Simulated, held: Held) -> Point:
