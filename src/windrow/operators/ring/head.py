@@ -43,6 +43,7 @@ class Head:
         self._most = flight  # rows on their way in this round
         self._moves = 0
         self._ending = False
+        self._following: Message | None = None  # the next train
         self._round = Round({}, self.counts)
 
     # -- rounds ------------------------------------------------------------------------------------------------
@@ -76,7 +77,10 @@ class Head:
             first, last = self._trains.popleft()
             self._next += 1
             self._way[self._next] = last - first
-            yield from self.node.on_message(self._train(self._next, first, last))
+            train, self._following = self._following or self._train(self._next, first, last), None
+            yield from self.node.on_message(train)
+            if self.node.ahead and self._trains:
+                self._following = self._written(self._next + 1, *self._trains[0])
         else:
             self._ending = True
             yield from self.node.on_message(Message(Kind.DONE))
@@ -115,6 +119,13 @@ class Head:
         self.tuning.restore(known["tuning"])
 
     # -- trains ------------------------------------------------------------------------------------------------
+    def _written(self, number: int, first: int, last: int) -> Message:
+        """A train that has to wait is ready to be sent when it can go."""
+        train = self._train(number, first, last)
+        for payload in train.frames.values():
+            payload.written()
+        return train
+
     def _train(self, number: int, first: int, last: int) -> Message:
         part = self._round.part(first, last)
         frames: dict[str, Payload] = {}

@@ -72,13 +72,19 @@ class Payload:
     def packed(self, pack: Pack) -> tuple[Bytes, int]:
         """The bytes to be sent, and how many there were before they were compressed; 0 if they are not."""
         if self._packed is None:
-            if self._bytes is None:
-                assert self._frame is not None
-                out = io.BytesIO()
-                self._frame.write_ipc_stream(out, compat_level=NEWEST)
-                self._bytes = out.getbuffer()
+            self.written()
+            assert self._bytes is not None
             return pack(self._bytes)
         return self._packed
+
+    def written(self) -> Payload:
+        """As bytes from now on."""
+        if self._bytes is None and self._packed is None:
+            assert self._frame is not None
+            out = io.BytesIO()
+            self._frame.write_ipc_stream(out, compat_level=NEWEST)
+            self._bytes = out.getbuffer()
+        return self
 
     def size(self) -> int:
         """Bytes, about."""
@@ -129,7 +135,7 @@ class Message:
         try:
             kind, train, sender, level, end, size = HEADER.unpack_from(data)
             at = HEADER.size + size
-            shapes, named, values = json.loads(bytes(data[HEADER.size : at]))
+            shapes, named, values = json.loads(str(data[HEADER.size : at], "utf-8"))
             ints, frames = {}, {}
             for name, *shape in shapes:
                 table = np.frombuffer(data, np.int64, math.prod(shape), at).reshape(shape)

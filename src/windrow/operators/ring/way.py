@@ -24,6 +24,7 @@ class Node(Protocol):
     node: int
     prober: Prober
     work: Work
+    ahead: bool
 
     def on_message(self, message: Message) -> Iterator[Sent]: ...
 
