@@ -68,7 +68,7 @@ def test_results_are_those_of_the_definition_whoever_is_slow_or_dies(data):
     moment = Moment(tuple(range(count)))
     joining = Joining(ranges, tuple((NAMES[i],) for i in range(count)), tests, ("k",) if keyed else (), moment)
     nodes, way = draw(st.integers(1, 8)), WAYS[draw(st.sampled_from(["ring", *sorted(WAYS)]))]
-    wanted, flight = draw(wishes(nodes)), draw(st.sampled_from([1, 3, 64]))
+    wanted, flight = draw(wishes(nodes, count)), draw(st.sampled_from([1, 3, 64]))
     taken, come = draw(coming(count))
     times = draw(st.lists(st.floats(0, 2 * come[-1].at + 0.1), max_size=5))
     deaths = [Death(at, draw(st.integers(0, nodes - 1))) for at in times]
