@@ -2,20 +2,24 @@
 
 import os
 import random
+import socket
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import polars as pl
 import pytest
+from py4j.protocol import Py4JJavaError
 
 import windrow as wr
 from windrow.errors import PlanError
+from windrow.hosts.ring.links import Address, Listener, TcpLinks
 from windrow.hosts.spark.compile import BAD_ROWS, LATE_ROWS, RESULTS
 from windrow.hosts.spark.ring import slots
+from windrow.operators.ring.messages import Kind, Message
 from windrow.testing import compare, oracle
 
 pytestmark = pytest.mark.spark
-AT, FILES, ROWS, SLACK = datetime(2024, 1, 1, tzinfo=UTC), 3, 24, timedelta(seconds=2)
+AT, FILES, ROWS, SLACK = datetime(2024, 1, 1, tzinfo=UTC), 3, 16, timedelta(seconds=2)
 RAISES, TWICE, LATE = 99, 77, 55  # values of x in stream a: the condition raises, gives too much, is not asked
 STRANGE = {(0, 7): RAISES, (1, 9): RAISES, (1, 5): TWICE}  # by file and row
 SCHEMA = {"t": pl.Datetime("us", "UTC"), "x": pl.Int64()}
@@ -31,7 +35,7 @@ def frame(name, number, late=True):
         x = rng.randrange(9)
         if name == "a":
             x = STRANGE.get((number, n), x)
-        rows.append((AT + timedelta(seconds=8 * number + n / 3 - behind), x))
+        rows.append((AT + timedelta(seconds=8 * number + n / 2 - behind), x))
     return pl.DataFrame(rows, SCHEMA, orient="row")
 
 
@@ -53,7 +57,7 @@ def conditions():
 
 def in_python(source, nodes, **given):
     streams = [wr.stream(source(name), "t", slack="2 seconds", name=name) for name in "abc"]
-    within = {"a": "5 seconds", "b": "3 seconds", "c": "12 rows"}
+    within = {"a": "5 seconds", "b": "3 seconds", "c": "7 rows"}
     return wr.multi_join(*streams, within=within, where=conditions(), nodes=nodes, **given)
 
 
@@ -159,3 +163,21 @@ def test_more_nodes_than_slots_are_refused_before_anything_starts(spark):
         in_python(lambda _: source, here + 1).to_spark()
     with pytest.raises(PlanError, match=rf"the join asks for {here} nodes, and shards=1 gives the query 1 task"):
         in_python(lambda _: source, here).to_spark(shards=1)
+
+
+def test_a_node_that_cannot_be_reached_fails_its_task_with_the_address(spark):
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        address = Address("127.0.0.1", nobody.getsockname()[1])
+
+    def node(batches):
+        yield from batches
+        listener = Listener()
+        links = TcpLinks(0, listener, [listener.address, address], bytes(32), patience=0.2)
+        try:
+            links.send(1, Message(Kind.DONE))
+        finally:
+            links.close(goodbye=False)
+
+    alone = spark.range(1, numPartitions=1).mapInArrow(node, "id BIGINT", barrier=True)
+    with pytest.raises(Py4JJavaError, match=f"LostError: node 0 has not reached node 1 at {address} within 0.2 s"):
+        alone.collect()
