@@ -30,6 +30,8 @@ from windrow.bench.oa_join import OA_JOIN
 from windrow.bench.one_tuple import ONE_TUPLE
 from windrow.bench.optimizer_grid import OPTIMIZER_GRID
 from windrow.bench.panes import PANES
+from windrow.bench.ring_adapt import RING_ADAPT
+from windrow.bench.ring_length import RING_LENGTH
 from windrow.bench.schedule import SCHEDULE
 from windrow.bench.schedule_overhead import SCHEDULE_OVERHEAD
 from windrow.bench.shed_rates import SHED_RATES
@@ -78,6 +80,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         MEMORY_FIXED,
         MEMORY_VARIABLE,
         ASOF_IDLE,
+        RING_LENGTH,
+        RING_ADAPT,
         SCHEDULE,
         EQG,
         BURST,

@@ -30,7 +30,7 @@ NODES = (4, 6, 8, 10, 12, 14, 16, 19)
 FEW = (4, 8, 12, 19)
 RATE, WINDOW = 0.2, 100.0
 LONGER = ((5, 0.1), (7, 0.1), (9, 0.05))  # ways, and the selectivity with which their results can be counted
-ROW_BYTES = 15_000
+ROW_BYTES = {"small": 15_000, "middle": 30_000, "large": 60_000}
 UNIT = Unit()
 BYTE = 1e-9
 
@@ -76,7 +76,7 @@ def simulated(load: Load, nodes: int, machines: Machines) -> Simulated:
 def point(ways: int, share: float, cost: str, nodes: int, seconds: float) -> dict[str, float]:
     """One ring. State is that at the ends of rounds, when windows are full."""
     load = load_of(ways, share, seconds)
-    machines = Machines(replace(UNIT, join=COSTS[cost]), byte=BYTE, row_bytes=ROW_BYTES)
+    machines = Machines(replace(UNIT, join=COSTS[cost]), byte=BYTE, row_bytes=ROW_BYTES[cost])
     outcome = simulated(load, nodes, machines)
     name = f"{name_of(ways, share, cost)}_{nodes}"
     rows = mean(each.live for each in outcome.rounds if each.began >= WINDOW)
@@ -112,10 +112,9 @@ def compared(nodes: Sequence[int], runs: int, load: Load, say: Say) -> dict[str,
     figures = {"calibrated_us_hop": 1e6 * machines.unit.hop, "calibrated_us_message": 1e6 * machines.unit.send}
     figures |= {"calibrated_us_probe": 1e6 * machines.probe, "calibrated_us_pair": 1e6 * median(joins)}
     for count, each in pairs.items():
-        figures |= {
-            f"ms_{kind}_{count}": median(ms) for kind, ms in zip(("real", "simulated"), zip(*each), strict=True)
-        }
-        figures[f"simulated_over_real_{count}"] = median(meant / took for took, meant in each)
+        took, meant = (median(of) for of in zip(*each, strict=True))
+        ratio = median(simulation / own for own, simulation in each)
+        figures |= {f"ms_real_{count}": took, f"ms_simulated_{count}": meant, f"simulated_over_real_{count}": ratio}
     return figures
 
 
