@@ -84,7 +84,7 @@ def test_a_real_ring_finds_what_a_simulated_one_finds():
 
 
 def test_a_point_of_ring_length_has_the_response_and_the_state():
-    one, four = (ring_length.point(3, 0.1, "small", nodes, 130.0) for nodes in (1, 4))
+    one, four = (ring_length.point(3, 0.1, "small", nodes) for nodes in (1, 4))
     assert one["ms_3_0.1_small_1"] > 2 * four["ms_3_0.1_small_4"]
     assert one["rows_3_0.1_small_1"] == pytest.approx(four["rows_3_0.1_small_4"], rel=0.02)
 
@@ -103,7 +103,8 @@ def length_figures(bests, ratio=1.1, growth=1.0):
     ("figures", "fails"),
     [
         (length_figures([8, 8, 12]), []),
-        (length_figures([8, 8, 8]), ["moves"]),
+        (length_figures([8, 8, 8]), ["larger", "moves"]),
+        (length_figures([12, 8, 8]), ["larger"]),
         (length_figures([4, 8, 12]), ["minimum"]),
         (length_figures([8, 8, 12], growth=1.1), ["as many"]),
         (length_figures([8, 8, 12], ratio=1.3), ["real"]),
