@@ -161,7 +161,7 @@ def claims(figures: Mapping[str, float]) -> dict[str, bool]:
             figures["swing_busiest_count"] < figures["swing_busiest_time"]
             and figures["swing_ms_count"] < figures["swing_ms_time"]
         ),
-        "with aggressive relocation nodes that leave hold nothing after the next round, else for more than half a window": (
+        "nodes that leave hold nothing after a round if relocation is aggressive, else for more than half a window": (
             figures["leave_windows_aggressive"] < 0.1 and figures["leave_windows_passive"] > 0.5
         ),
     }
