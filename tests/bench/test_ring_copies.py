@@ -69,7 +69,7 @@ def test_the_table_counts_what_only_some_ways_have():
     assert found["ctr"]["covers"] <= 2  # a hop for each of the two other streams
     assert found["psp"]["held"] == 1
     assert found["ctr"]["held"] == 2
-    assert found["psp"]["unit_rows"] == 1
+    assert 1 <= found["psp"]["unit_rows"] < 1.1  # rows that come in one round travel together
     assert found["atr"]["imbalance"] > found["psp"]["imbalance"]
 
 
