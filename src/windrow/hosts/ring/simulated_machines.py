@@ -19,9 +19,9 @@ GIGABIT = 125e6  # bytes a second
 class Machines:
     """``unit``: what work takes; T_j for each pair that is looked at, T_s for each message, half at either end, and
     T_n from one node to the next. ``tests``: seconds of each condition for a pair that it is tried for, in place of
-    T_j. ``byte``: seconds of either end for each byte. ``row_bytes``: of each input row beyond what its columns have,
-    so that large rows need no memory here. ``jitter``: seconds that a message may take longer. ``slow``: by node, how
-    many times as long all work takes there.
+    T_j. ``probe``: of each message with rows that try any pair. ``byte``: of either end for each byte. ``row_bytes``:
+    of each input row beyond what its columns have, so that large rows need no memory here. ``jitter``: seconds that a
+    message may take longer. ``slow``: by node, how many times as long all work takes there.
 
     >>> machines = Machines(Unit(send=2e-3), slow={1: 3.0})
     >>> machines.factor(0), machines.factor(1)
@@ -30,6 +30,7 @@ class Machines:
 
     unit: Unit = field(default_factory=Unit)
     tests: tuple[float, ...] = ()
+    probe: float = 0.0
     byte: float = 0.0
     row_bytes: int = 0
     bandwidth: float = GIGABIT
@@ -111,4 +112,6 @@ class Meter:
                 found += each * max(0, count.tried - before)
         else:
             found += unit.join * max(0, prober.pairs - pairs)
+        if prober.pairs > pairs:
+            found += self.machines.probe
         return found * self._factor
