@@ -93,12 +93,11 @@ def has_share(ring: Ring) -> bool:
 
 def steps(come: Sequence[Come]) -> list[list[Batch]]:
     """By round the rows of each stream, and no promises: each round has its own."""
-    found = list[list[Batch]]()
-    for number in range(round(END / STEP)):
-        inside = [e for e in come if not isinstance(e.item, Punctuation) and number <= e.at / STEP < number + 1]
-        streams = [[e.item for e in inside if e.port == port] for port in range(3)]
-        found.append([pl.concat(rows) if rows else pl.DataFrame() for rows in streams])  # type: ignore[type-var]
-    return found
+    found = [[list[Batch]() for _ in range(3)] for _ in range(round(END / STEP))]
+    for at, port, item in come:
+        if not isinstance(item, Punctuation):
+            found[int(at / STEP)][port].append(item)
+    return [[pl.concat(rows) if rows else pl.DataFrame() for rows in streams] for streams in found]
 
 
 def took(ring: Ring, rows: Sequence[Batch]) -> None:

@@ -1,6 +1,6 @@
 """ring-atr: response and state of aligned tuple routing, by nodes and length of segments (Wang, Rundensteiner, 8c, 8d).
 
-In virtual time, with the ring (PSP) on the same rows beside it.
+In virtual time, with the ring (PSP) on the same rows beside it; up to four nodes in real processes, too.
 """
 
 from __future__ import annotations
@@ -10,14 +10,18 @@ from typing import Any
 
 from windrow.bench.experiment import Experiment, Outcome
 from windrow.bench.ring_copies import NODES, Point, Say, agree, coming, figures_of, lines, point, ring
+from windrow.bench.ring_copies_real import Run, beside, near, panel
 
 SEGMENTS = (10, 20, 30, 40, 50)  # seconds
 IMPROVES = 0.9  # of the response with the fewest nodes: what is more than this is no improvement
 SECONDS = 80.0  # several segments, whatever their length
 
+REAL = (Run("atr", 2), Run("atr", 4), Run("psp", 2), Run("psp", 4))
+
 
 def run(quick: bool, say: Say) -> Outcome:
-    """Both figures; ``--quick`` has two lengths, two numbers of nodes, and 24 seconds of the streams."""
+    """Both figures; ``--quick`` has two lengths, two numbers of nodes, and 24 seconds of the streams; and no
+    real nodes."""
     segments, nodes, seconds = ((10, 50), NODES[:2], 24.0) if quick else (SEGMENTS, NODES, SECONDS)
     come = coming(seconds)
     figures, points = ring(nodes, come, say, 0.5)
@@ -29,7 +33,9 @@ def run(quick: bool, say: Say) -> Outcome:
             each = point("atr", count, come, segment=segment)
             points.append(each)
             figures |= figures_of(f"atr_{segment}_{count}", each)
-    return Outcome(figures, claims(figures, points, segments, nodes), lambda f: plot(f, figures, segments, nodes))
+    figures |= {} if quick else beside(REAL, say)
+    holds = claims(figures, points, segments, nodes) | near(figures)
+    return Outcome(figures, holds, lambda f: plot(f, figures, segments, nodes))
 
 
 def claims(
@@ -55,7 +61,7 @@ def claims(
 def plot(figure: Any, figures: Mapping[str, float], segments: Sequence[int], nodes: Sequence[int]) -> None:
     """Figures 8c and 8d."""
     series = {f"ATR, segments of {s} s": (f"atr_{s}", nodes) for s in segments}
-    lines(figure, figures, {**series, "PSP": ("psp", nodes)})
+    panel(lines(figure, figures, {**series, "PSP": ("psp", nodes)}), figures, REAL)
 
 
 RING_ATR = Experiment(

@@ -161,9 +161,9 @@ def ring(nodes: Sequence[int], come: Sequence[Come], say: Say, share: float) -> 
     return figures, points
 
 
-def lines(figure: Any, figures: Mapping[str, float], series: Mapping[str, tuple[str, Sequence[int]]]) -> None:
-    """Response and state by nodes. ``series``: by label the name of its figures, and its nodes."""
-    responses, states = figure.subplots(1, 2)
+def lines(figure: Any, figures: Mapping[str, float], series: Mapping[str, tuple[str, Sequence[int]]]) -> Any:
+    """Response and state by nodes, and one more panel. ``series``: by label the name of its figures, and its nodes."""
+    responses, states, more = figure.subplots(1, 3)
     for label, (name, nodes) in series.items():
         style = "k--" if name == "psp" else "o-"
         for axes, what in ((responses, "ms"), (states, "rows")):
@@ -174,3 +174,4 @@ def lines(figure: Any, figures: Mapping[str, float], series: Mapping[str, tuple[
         axes.set(xlabel="nodes")
         axes.legend(fontsize=6)
     figure.supxlabel(CAPTION, fontsize=6)
+    return more

@@ -1,6 +1,6 @@
 """ring-ctr: response and state of coordinated tuple routing, by nodes and copies (Wang, Rundensteiner, 8e, 8f).
 
-In virtual time, with the ring (PSP) on the same rows beside it.
+In virtual time, with the ring (PSP) on the same rows beside it; up to four nodes in real processes, too.
 """
 
 from __future__ import annotations
@@ -11,14 +11,18 @@ from typing import Any
 
 from windrow.bench.experiment import Experiment, Outcome
 from windrow.bench.ring_copies import NODES, Point, Say, agree, coming, figures_of, lines, point, ring
+from windrow.bench.ring_copies_real import Run, beside, near, panel
 
 COPIES = (2, 4, 6, 9)
 SAME = 1.05  # between the most and the least, where something does not grow
 SECONDS = 30.0  # a route costs a simulation far more than a row of PSP or ATR
 
+REAL = (Run("ctr", 4), Run("psp", 4))
+
 
 def run(quick: bool, say: Say) -> Outcome:
-    """Both figures; ``--quick`` has two numbers of copies and of nodes, and 14 seconds of the streams."""
+    """Both figures; ``--quick`` has two numbers of copies and of nodes, and 14 seconds of the streams; and no
+    real nodes."""
     copies, nodes, seconds = ((2, 4), (4, 8), 14.0) if quick else (COPIES, NODES, SECONDS)
     come, shown = coming(seconds), {count: usable(count, nodes) for count in copies}
     figures, points = ring(nodes, come, say, 0.3)
@@ -27,7 +31,9 @@ def run(quick: bool, say: Say) -> Outcome:
         say(f"{count} copies, {each} nodes", 0.3 + 0.7 * number / len(every))
         points.append(point("ctr", each, come, copies=count))
         figures |= figures_of(f"ctr_{count}_{each}", points[-1])
-    return Outcome(figures, claims(figures, points, shown, nodes), lambda f: plot(f, figures, shown, nodes))
+    figures |= {} if quick else beside(REAL, say)
+    holds = claims(figures, points, shown, nodes) | near(figures)
+    return Outcome(figures, holds, lambda f: plot(f, figures, shown, nodes))
 
 
 def usable(copies: int, nodes: Sequence[int]) -> tuple[int, ...]:
@@ -66,7 +72,7 @@ def claims(
 def plot(figure: Any, figures: Mapping[str, float], shown: Mapping[int, Sequence[int]], nodes: Sequence[int]) -> None:
     """Figures 8e and 8f."""
     series = {f"CTR, {copies} copies": (f"ctr_{copies}", some) for copies, some in shown.items()}
-    lines(figure, figures, {**series, "PSP": ("psp", nodes)})
+    panel(lines(figure, figures, {**series, "PSP": ("psp", nodes)}), figures, REAL)
 
 
 RING_CTR = Experiment(

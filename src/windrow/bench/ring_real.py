@@ -18,6 +18,7 @@ from windrow.operators.ring.layout import Wishes
 from windrow.operators.ring.messages import Kind, Message
 from windrow.operators.ring.ring import Ring
 from windrow.operators.ring.sliced_join import HEAD, Sent
+from windrow.operators.ring.way import WAYS
 from windrow.progress import Punctuation
 from windrow.spec.batches import Batch
 
@@ -41,9 +42,9 @@ class _Timed(Ring):
             yield item.with_columns(pl.lit(time.monotonic()).alias(FOUND)) if isinstance(item, pl.DataFrame) else item
 
 
-def real(load: Load, nodes: int, wait: float) -> Real:
+def real(load: Load, nodes: int, wait: float, way: str = "ring", wishes: Wishes | None = None) -> Real:
     """Runs it in so many processes; ``wait``: seconds of a pair."""
-    each = in_ring(nodes, _node, load, wait)
+    each = in_ring(nodes, _node, load, wait, way, wishes or Wishes(nodes, nodes))
     found = pl.concat([rows for rows, *_ in each if rows.height])
     return Real(found, sum(seconds for _, _, seconds in each) / sum(pairs for _, pairs, _ in each))
 
@@ -54,12 +55,12 @@ def hop(rounds: int) -> float:
     return times[len(times) // 2] / 2
 
 
-def _node(links: TcpLinks, load: Load, wait: float) -> tuple[Batch, int, float]:
+def _node(links: TcpLinks, load: Load, wait: float, way: str, wishes: Wishes) -> tuple[Batch, int, float]:
     """What one process does; returns its results, and how many pairs it has tried in which time."""
     _warm_up(load)
     joining, stamps = load.joining(wait), [f"{CAME}{stream}" for stream in range(load.ways)]
     columns = tuple((*own, stamp) for own, stamp in zip(joining.columns, stamps, strict=True))
-    ring = _Timed(replace(joining, columns=columns), Wishes(links.nodes, links.nodes))
+    ring = _Timed(replace(joining, columns=columns), wishes, way=WAYS[way])
     ring.connect(links, clock=time.perf_counter)
     items = _feed(ring, links, load) if links.node == HEAD else _follow(ring, links)
     found = [item for item in items if isinstance(item, pl.DataFrame)]

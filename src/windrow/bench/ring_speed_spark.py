@@ -53,7 +53,8 @@ def joined(spark: SparkSession, burn: Burn, window: int, units: int, nodes: int)
         frame = spark.createDataFrame(rows.to_arrow()).coalesce(1)
         streams.append(stream(frame, "t", slack=0, name=name))
     where = [udf(burn, "BOOLEAN", x, y) for x, y in ("ab", "bc")]
-    return multi_join(*streams, within=window, where=where, using="ring", nodes=nodes).to_spark().toArrow().num_rows
+    asked = multi_join(*streams, within=window, where=where, using="ring", nodes=nodes)
+    return int(asked.to_spark().toArrow().num_rows)
 
 
 def figures_of(took: dict[tuple[int, Burn], list[float]], burn: Burn, found: set[int]) -> dict[str, float]:

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -179,7 +180,7 @@ def instrumented(simulation: Simulation, counts: Counts) -> None:
         replaced(head.routing, "route", lambda call: counts.counted(counts.timed(call)))
     for node in simulation.nodes:
         if isinstance(node, CoordinatedJoin):
-            replaced(node, "_meets", lambda call, node=node: counts.compared(node, call))
+            replaced(node, "_meets", partial(counts.compared, node))
 
 
 def replaced(thing: object, name: str, change: Callable[[Call], Call]) -> None:
