@@ -1,5 +1,7 @@
 """What is wrong with a condition of a join is said in words, in a bad row or before anything runs."""
 
+import sys
+
 import numpy as np
 import polars as pl
 import pytest
@@ -77,6 +79,33 @@ def test_bad_rows_are_the_same_whatever_way_the_join_takes(using):
 
     query = joined(odd, using=using, nodes=2 if using == "ring" else None)
     assert reasons(query) == (12, ["odd failed: ZeroDivisionError: division by zero"])
+
+
+def test_a_function_that_exits_or_panics_makes_bad_rows_and_the_program_goes_on():
+    class Panic(BaseException):
+        """As Polars raises them."""
+
+    def leaves(a, b):
+        if a.x == 2:
+            sys.exit(3)
+        if a.x == 3:
+            raise Panic("not yet implemented")
+        return a.x == b.y
+
+    run = joined(leaves).run()
+    for name, rows in ROWS.items():
+        run.push(name, rows)
+    assert run.end().results().height == 2
+    found = set(run.bad_rows().select("x", "reason").rows())
+    assert found == {(2, "leaves failed: SystemExit: 3"), (3, "leaves failed: Panic: not yet implemented")}
+
+
+def test_an_interrupt_ends_the_program():
+    def interrupted(a, b):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        joined(interrupted).collect()
 
 
 @pytest.mark.parametrize("nothing", [None, np.bool_(False)])

@@ -29,6 +29,12 @@ def test_the_demo_without_a_name_is_the_one_of_the_links():
     assert "windrow demo cameras --open" in " ".join(run(app, ["demo", "cameras", "--help"]).output.split())
 
 
+def test_options_before_the_name_are_refused():
+    error = run(app, ["demo", "--seed", "3", "cameras"]).exception
+    assert isinstance(error, QueryError)
+    assert str(error) == "--seed is an option of windrow demo: give those of cameras after its name"
+
+
 def test_a_folder_with_something_in_it_is_refused(tmp_path):
     (tmp_path / "mine").touch()
     assert isinstance(run(app, ["demo", "cameras", "--out", str(tmp_path)]).exception, DataError)

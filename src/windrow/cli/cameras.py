@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "Examples: windrow demo cameras --open. Or with twice the pictures: "
-    "windrow demo cameras --things 300 --nodes 4 --page matches.html"
+    "windrow demo cameras --things 240 --nodes 4 --page matches.html"
 )
 STEP = 4  # seconds of arrival in a file
 FILES = 6  # in a micro-batch, of each camera
@@ -46,7 +46,7 @@ COMPARED = {"node": pl.Int64(), "first": pl.String(), "second": pl.String(), "si
 def cameras(
     page: Annotated[Path, typer.Option(help="The page with the matches.")] = Path("cameras.html"),
     out: Annotated[Path | None, typer.Option(help="Keep pictures and results here.")] = None,
-    things: Annotated[int, typer.Option(min=1, help="How many things pass the cameras, about one a second.")] = 150,
+    things: Annotated[int, typer.Option(min=1, help="How many things pass the cameras, about one a second.")] = 120,
     nodes: Annotated[int, typer.Option(min=1, help="How many nodes share the work.")] = 2,
     seed: Annotated[int, typer.Option(help="Seed of the generated pictures.")] = 0,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Show the page in a browser.")] = False,

@@ -133,7 +133,7 @@ def _head(found: Found, scene: Scene, wrong: int) -> str:
     ]
     shown = "".join(f"<div><b>{number}</b><span>{says}</span></div>" for number, says in tiles)
     return (
-        "<header><h1>Which things passed all three cameras?</h1><p>Things walk past three cameras, one after another. "
+        "<header><h1>Which things passed all three cameras?</h1><p>Things move past three cameras, one after another. "
         "No picture says what it shows: a Python function cuts out the thing, turns it, and compares form and colour. "
         f"Spark joins the three streams with it, over a ring of {found.nodes} nodes.</p>"
         f'<div class="tiles{" wrong" * bool(wrong)}">{shown}</div></header>'
@@ -248,7 +248,7 @@ def _histogram(found: Found) -> str:
     return (
         f'<svg class="histogram" viewBox="-10 -14 {WIDE + 24} {HIGH + 36}">{"".join(bars)}'
         f'<line class="limit" x1="{line}" x2="{line}" y1="-2" y2="{HIGH}"/>'
-        f'<text x="{line + 5}" y="4">the same from {ALIKE} on</text>{axis}</svg><p>Bar heights are square roots.</p>'
+        f'<text x="{line + 5}" y="4">the same from {ALIKE} on</text>{axis}</svg><p>Bars are as high as the square roots of the counts.</p>'
     )
 
 
@@ -280,5 +280,6 @@ matches = wr.multi_join(
     where=[lambda cam1, cam2: alike(cam1, cam2), lambda cam2, cam3: alike(cam2, cam3)],
     nodes={found.nodes},
 )
-matches.to_spark().writeStream.format("parquet").start("matches")"""
+writer = matches.to_spark().writeStream.format("parquet").option("checkpointLocation", "state")
+writer.start("matches")"""
     return f"<section><h2>The query</h2><pre>{escape(code)}</pre></section>"

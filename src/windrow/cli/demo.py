@@ -20,7 +20,7 @@ from windrow.api.sources import stream
 from windrow.api.stream import Stream
 from windrow.cli import cameras
 from windrow.cli.progress import Totals, end_line
-from windrow.errors import DataError
+from windrow.errors import DataError, QueryError, listing
 from windrow.hosts.spark.start import start as begin
 from windrow.sinks.parquet import read_committed
 from windrow.sources.links import MICROS, START, Link, packets, write
@@ -67,7 +67,8 @@ def demo(
     from windrow.hosts.spark.archive import OPTIONS, QUICK
     from windrow.hosts.spark.session import session
 
-    if context.invoked_subcommand is not None:
+    if (name := context.invoked_subcommand) is not None:
+        _refuse_options(context, name)
         return
     console = Console()
     began = time.perf_counter()
@@ -93,6 +94,15 @@ def demo(
         shutil.rmtree(folder, ignore_errors=True)
     if wrong:
         raise typer.Exit(1)
+
+
+def _refuse_options(context: typer.Context, name: str) -> None:
+    """Options before the name of another demo would have no effect."""
+    sources = {option: context.get_parameter_source(option) for option in context.params}
+    if given := [
+        f"--{option}" for option, source in sources.items() if source is not None and source.name != "DEFAULT"
+    ]:
+        raise QueryError(f"{listing(given)} is an option of windrow demo: give those of {name} after its name")
 
 
 def _links_table(traffic: dict[str, pl.DataFrame]) -> Table:

@@ -26,7 +26,9 @@ def _halved(function: Function, batch: Batch, first: int, reasons: dict[int, str
     """Where a call fails, each half is tried by itself, down to the row that fails."""
     try:
         return function.of(batch)
-    except Exception as error:  # a user's function may raise anything: the reason says what
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # a user's function may raise anything, SystemExit and panics of Polars, too
         if batch.height == 1:
             reasons[first] = f"{function.name} failed: {type(error).__name__}: {error}"
             return pl.Series([None], dtype=function.returns)
