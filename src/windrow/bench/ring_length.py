@@ -43,25 +43,26 @@ LARGER = afterwards(
     "the larger the selectivity, the more nodes are best, as by Eq. 5", "the paper reads the opposite from its figure"
 )
 Say = Callable[[str, float], None]
+Joins = dict[tuple[int, float, str], tuple[int, ...]]  # ways, selectivity and cost, and the numbers of nodes
 
 
 def run(quick: bool, say: Say) -> Outcome:
     """Both figures; ``--quick`` has small images, fewer points, and real rings of one and two nodes."""
     nodes, costs = (FEW, ("small",)) if quick else (NODES, tuple(COSTS))
-    joins = [(3, share, cost) for share in SELECTIVITIES for cost in costs]
+    joins: Joins = {(3, share, cost): nodes for share in SELECTIVITIES for cost in costs}
     if not quick:
-        joins += [(ways, share, "small") for ways, share in LONGER]
+        joins |= {(ways, share, "small"): FEW for ways, share in LONGER}
     figures: dict[str, float] = {}
-    total = len(joins) * len(nodes)
-    for i, (ways, share, cost) in enumerate(joins):
-        for j, count in enumerate(nodes):
-            say(f"{ways} ways, selectivity {share:g}, {cost}, {count} nodes", (i * len(nodes) + j) / total / 2)
+    for i, ((ways, share, cost), counts) in enumerate(joins.items()):
+        for j, count in enumerate(counts):
+            done = (i + j / len(counts)) / len(joins)
+            say(f"{ways} ways, selectivity {share:g}, {cost}, {count} nodes", done / 2)
             figures |= point(ways, share, cost, count)
-        figures |= optimum(figures, ways, share, cost, nodes)
+        figures |= optimum(figures, ways, share, cost, counts)
     real_nodes = (1, 2) if quick else (1, 2, 3, 4)
     load = replace(SMALL, seconds=14.0) if quick else SMALL
     figures |= compared(real_nodes, 1 if quick else 3, load, say)
-    found = Outcome(figures, claims(figures, joins, nodes, real_nodes))
+    found = Outcome(figures, claims(figures, joins, real_nodes))
     found.curves = {LARGER: {f"best at {name}": figures[f"best_{name}"] for name in (name_of(*join) for join in joins)}}
     found.plot = lambda figure: plot(figure, figures, nodes, real_nodes, costs[0])
     return found
@@ -147,17 +148,16 @@ def calibrated(load: Load) -> Machines:
 # -- what is seen ------------------------------------------------------------------------------------------------------
 def claims(
     figures: Mapping[str, float],
-    joins: Sequence[tuple[int, float, str]],
-    nodes: Sequence[int],
+    joins: Joins,
     real_nodes: Sequence[int],
 ) -> dict[str, bool]:
-    names = [name_of(*join) for join in joins]
-    bests = {name: figures[f"best_{name}"] for name in names}
+    of = {name_of(*join): counts for join, counts in joins.items()}
+    bests = {name: figures[f"best_{name}"] for name in of}
     by_cost = [[bests[name_of(3, share, cost)] for share in SELECTIVITIES] for cost in {cost for *_, cost in joins}]
-    states = [[figures[f"rows_{name}_{count}"] for count in nodes] for name in names]
+    states = [[figures[f"rows_{name}_{count}"] for count in counts] for name, counts in of.items()]
     return {
         "the response time has a minimum between 4 and 19 nodes": all(
-            nodes[0] < found < nodes[-1] for found in bests.values()
+            of[name][0] < found < of[name][-1] for name, found in bests.items()
         ),
         LARGER: all(each == sorted(each) and each[0] < each[-1] for each in by_cost),
         "it moves with the selectivity": all(len(set(each)) > 1 for each in by_cost),
