@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from statistics import mean, median
+from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -99,31 +99,33 @@ def optimum(figures: Mapping[str, float], ways: int, share: float, cost: str, no
 
 # -- real and simulated ------------------------------------------------------------------------------------------------
 def compared(nodes: Sequence[int], runs: int, load: Load, say: Say) -> dict[str, float]:
-    """Medians of real runs in turn, each beside a simulation with what this machine took just before, and the nodes for
-    a pair.
+    """The best of some real runs in turn, each length beside a simulation with the least that messages and probes have
+    taken, and with what its nodes have measured for a pair.
     """
-    pairs: dict[int, list[tuple[float, float]]] = {count: [] for count in nodes}
-    joins: list[float] = []
+    found: dict[int, list[tuple[float, float]]] = {count: [] for count in nodes}
+    calibrations: list[Machines] = []
     for turn in range(runs):
         say("calibration", 0.5 + 0.5 * turn / runs)
-        machines = calibrated(load)
+        calibrations.append(calibrated(load))
         for i, count in enumerate(nodes):
             say(f"{count} real nodes", 0.5 + 0.5 * (turn + (i + 1) / (len(nodes) + 1)) / runs)
-            found = real(load, count, WAIT)
-            unit = replace(machines.unit, join=found.join)  # as the nodes have measured it
-            meant = simulated(load, count, replace(machines, unit=unit))
-            pairs[count].append((response(found.found, load.window), response(meant.found, load.window)))
-            joins.append(found.join)
-    figures = {"calibrated_us_hop": 1e6 * machines.unit.hop, "calibrated_us_message": 1e6 * machines.unit.send}
-    figures |= {"calibrated_us_probe": 1e6 * machines.probe, "calibrated_us_pair": 1e6 * median(joins)}
-    last = replace(machines, unit=replace(machines.unit, join=median(joins)))
-    for count in BEYOND:
-        figures[f"ms_simulated_{count}"] = response(simulated(load, count, last).found, load.window)
-    for count, each in pairs.items():
-        took, meant = (median(of) for of in zip(*each, strict=True))
-        ratio = median(simulation / own for own, simulation in each)
-        figures |= {f"ms_real_{count}": took, f"ms_simulated_{count}": meant, f"simulated_over_real_{count}": ratio}
+            ring = real(load, count, WAIT)
+            found[count].append((response(ring.found, load.window), ring.join))
+    machines = min(calibrations, key=lambda each: each.probe + each.unit.send)
+    took = {count: min(each) for count, each in found.items()}
+    joins = {**{count: join for count, (_, join) in took.items()}, **dict.fromkeys(BEYOND, took[nodes[-1]][1])}
+    figures = {f"calibrated_us_{name}": 1e6 * seconds for name, seconds in _parts(machines)}
+    for count, join in joins.items():
+        own = replace(machines, unit=replace(machines.unit, join=join))
+        figures[f"ms_simulated_{count}"] = response(simulated(load, count, own).found, load.window)
+    for count, (ms, join) in took.items():
+        figures |= {f"ms_real_{count}": ms, f"calibrated_us_pair_{count}": 1e6 * join}
+        figures[f"simulated_over_real_{count}"] = figures[f"ms_simulated_{count}"] / ms
     return figures
+
+
+def _parts(machines: Machines) -> list[tuple[str, float]]:
+    return [("hop", machines.unit.hop), ("message", machines.unit.send), ("probe", machines.probe)]
 
 
 def calibrated(load: Load) -> Machines:
