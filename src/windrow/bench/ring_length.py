@@ -74,7 +74,7 @@ def name_of(ways: int, share: float, cost: str) -> str:
 
 
 def simulated(load: Load, nodes: int, machines: Machines) -> Simulated:
-    return Simulation(load.joining(), Wishes(nodes, nodes), load.come(), machines).run()
+    return Simulation(load.joining(), Wishes(nodes, nodes, ordered=load.orders()), load.come(), machines).run()
 
 
 def point(ways: int, share: float, cost: str, nodes: int) -> dict[str, float]:
