@@ -174,6 +174,7 @@ def claims(
 
 def plot(figure: Any, figures: Mapping[str, float], nodes: Sequence[int], real_nodes: Sequence[int], cost: str) -> None:
     """Figures 8a and 8b, and real rings."""
+    figure.set_size_inches(10, 4.5)
     times, rows, both = figure.subplots(1, 3)
     for share in SELECTIVITIES:
         name = name_of(3, share, cost)
@@ -184,7 +185,7 @@ def plot(figure: Any, figures: Mapping[str, float], nodes: Sequence[int], real_n
         both.plot(counts, [figures[f"ms_{kind}_{n}"] for n in counts], mark, label=kind)
     times.set(ylabel="mean response in ms", yscale="log", title="3 ways; dotted: Eq. 5")
     rows.set(ylabel="rows held", ylim=(0, None), title="state")
-    both.set(ylabel="mean response in ms", ylim=(0, None), title="calibrated on this machine")
+    both.set(ylabel="mean response in ms", ylim=(0, None), title="real, and calibrated here")
     for axes in (times, rows, both):
         axes.set(xlabel="nodes")
         axes.legend(fontsize=6)
