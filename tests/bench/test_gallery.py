@@ -74,6 +74,7 @@ def test_experiments_whose_workload_was_chosen_say_so_in_the_page_of_experiments
         "optimizer-grid",
         "ring-table",
         "ring-length",
+        "ring-adapt",
     ):
         (line,) = [line for line in lines if line.startswith(f"| {name} |")]
         assert AFTERWARDS in line, name

@@ -111,8 +111,8 @@ def length_figures(bests, ratio=1.1, growth=1.0):
     ],
 )
 def test_claims_of_ring_length_follow_from_its_figures(figures, fails):
-    joins = [(3, share, "small") for share in ring_length.SELECTIVITIES]
-    holds = ring_length.claims(figures, joins, ring_length.FEW, (1, 2))
+    joins = {(3, share, "small"): ring_length.FEW for share in ring_length.SELECTIVITIES}
+    holds = ring_length.claims(figures, joins, (1, 2))
     found = [claim for claim, held in holds.items() if not held]
     assert len(found) == len(fails)
     assert all(word in claim for word, claim in zip(fails, found, strict=True))

@@ -21,6 +21,7 @@ from windrow.windows.multiway import Ranges
 
 NAMES = "abcdefghi"
 MICROS = 1_000_000
+COMPARED = 5  # streams
 Bools = NDArray[np.bool_]
 
 
@@ -70,6 +71,17 @@ class Load:
         )
         window = round(self.window * MICROS)
         return Joining(Ranges((window,) * self.ways), tuple((name,) for name in names), tests)
+
+    def orders(self) -> tuple[tuple[int, ...], ...]:
+        """Along the chain, from each stream to its end and then to its beginning. All orders of many streams take long
+        to compare, so with more than five streams this one is given.
+
+        >>> Load(7, 0.1, 1.0, 1.0, 1.0).orders()[4], Load(3, 0.1, 1.0, 1.0, 1.0).orders()
+        ((5, 6, 3, 2, 1, 0), ())
+        """
+        if self.ways <= COMPARED:
+            return ()
+        return tuple((*range(n + 1, self.ways), *range(n - 1, -1, -1)) for n in range(self.ways))
 
     def come(self) -> list[Come]:
         """Each row with the promise of all streams that nothing earlier comes."""

@@ -95,6 +95,7 @@ class Simulation:
         self._cables, self._meter = Cables(self.machines, seed), Meter(self.machines)
         self._events: list[tuple[float, int, int, Message | None, float]] = []
         self._number = 0
+        self._bytes = 0  # that the node that works now has sent so far
         self._found: list[Batch] = []  # in the round that is under way
         self._aside: list[Side] = []
         self._counted: list[Batch] = []
@@ -188,6 +189,7 @@ class Simulation:
         """All of it is done at once, and each thing that it gives leaves when that part of the work has been done."""
         holder, meter = self.nodes[node], self._meter
         meter.start(holder, spent)
+        self._bytes = holder.work.bytes
         for each in sent:
             if isinstance(each, Message):
                 self._send(node, self.ring.target(node, each), each)
@@ -207,7 +209,8 @@ class Simulation:
         if to == node:  # as it is, without a way through the network
             self._put(self._clock(), to, message, 0.0)
             return
-        size = self.machines.size(message)
+        counted, self._bytes = self.nodes[node].work.bytes - self._bytes, self.nodes[node].work.bytes
+        size = self.machines.size(message, counted)
         cost = self.machines.end(size)
         self._meter.spent += cost
         self._put(self._cables.arrival(node, to, self._clock(), size), to, message, cost)

@@ -40,9 +40,9 @@ class Machines:
     def factor(self, node: int) -> float:
         return self.slow.get(node, 1.0)
 
-    def size(self, message: Message) -> int:
-        """Bytes of a message."""
-        size = message.size()
+    def size(self, message: Message, counted: int = 0) -> int:
+        """Bytes of a message; ``counted``: those of its columns, if its node has counted them."""
+        size = counted or message.size()
         if self.row_bytes:
             rows = sum(_rows_of(name) * payload.frame.height for name, payload in message.frames.items())
             size += rows * self.row_bytes
@@ -98,7 +98,8 @@ class Meter:
         """``spent``: seconds that it has taken before any of it was done."""
         self._holder, self.spent = holder, spent
         work, prober = holder.work, holder.prober
-        self._before = work.inserted, work.purged, prober.pairs, [count.tried for count in prober.counts]
+        tried = [count.tried for count in prober.counts] if self.machines.tests else []
+        self._before = work.inserted, work.purged, prober.pairs, tried
         self._factor = self.machines.factor(holder.node)
 
     def seconds(self) -> float:
