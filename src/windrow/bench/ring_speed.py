@@ -109,7 +109,8 @@ def hopped(scope: Scope) -> dict[str, float]:
     ring, bare = list[list[float]](), list[list[float]]()
     for _ in range(SHORT * scope.rounds):
         ring.append(gaps(in_ring(HOP_NODES, hops, HOP_WINDOW, scope.rows)))
-        [first, _] = in_ring(2, bare_hops, scope.rows)
+    for _ in range(scope.rounds):
+        [first, _other] = in_ring(2, bare_hops, scope.rows)
         bare.append([seconds / 2 for seconds in first[len(first) // 4 :]])  # the first ones connect
     return {
         "us_per_hop": least(ring),
