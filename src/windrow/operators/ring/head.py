@@ -115,6 +115,7 @@ class Head:
 
     def restore(self, known: Mapping[str, Any]) -> None:
         """What ``known`` gave, after a way through JSON."""
+        self._following = None
         self.counts = list(known["counts"])
         self.tuning.restore(known["tuning"])
 

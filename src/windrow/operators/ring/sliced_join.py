@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -32,7 +33,7 @@ from windrow.operators.ring.trains import (
     Sent,
 )
 from windrow.progress import END
-from windrow.spec.batches import Batch
+from windrow.spec.batches import Batch, State
 from windrow.windows.tuples import Ints
 
 __all__ = ["BUILD", "EDGES", "HEAD", "MOVED", "ORDER", "PROBE", "SEEN", "Found", "Layout", "Sent", "SlicedJoin"]
@@ -264,6 +265,10 @@ class SlicedJoin(Holder):
                     yield Message(Kind.PARTIALS, train, self.node, level + 1, frames=named)
             self.work.pairs += self.prober.pairs - before[0]
             self.work.seconds += self.prober.seconds - before[1]
+
+    def restore(self, state: State, known: Mapping[str, Any]) -> None:
+        super().restore(state, known)
+        self._ready.clear()
 
     # -- state on the move -------------------------------------------------------------------------------------
     def _moved(self, message: Message) -> Message:
