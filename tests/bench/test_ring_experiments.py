@@ -11,6 +11,7 @@ from windrow.bench import ring_adapt, ring_length, ring_real
 from windrow.bench.ring_load import Likely, Load, latencies, response, response_by
 from windrow.hosts.ring.links import Listener, TcpLinks
 from windrow.hosts.ring.simulated_machines import Machines
+from windrow.operators.ring.layout import Wishes
 from windrow.progress import Punctuation
 
 LOAD = Load(ways=3, selectivity=0.2, rate=20.0, window=0.4, seconds=1.0)
@@ -68,7 +69,7 @@ def test_a_real_ring_finds_what_a_simulated_one_finds():
     found = [None] * nodes
 
     def work(node):
-        found[node] = ring_real._node(links[node], load, 0.0)
+        found[node] = ring_real._node(links[node], load, 0.0, "ring", Wishes(nodes, nodes))
 
     threads = [threading.Thread(target=work, args=(node,), daemon=True) for node in range(nodes)]
     for thread in threads:

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.errors import InternalError
@@ -39,6 +39,7 @@ def test_what_has_left_keeps_no_memory_after_the_round():
     assert state.frame.equals(rows(990, 10, size=1000))
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=6), st.data())
 def test_picked_rows_are_those_at_the_places(pieces, data):
     frame = pl.concat([rows(sum(pieces[:n]), count) for n, count in enumerate(pieces)], rechunk=False)
