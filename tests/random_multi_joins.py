@@ -10,10 +10,11 @@ from itertools import combinations
 import windrow as wr
 from random_joins import CONDITIONS, KEYS, MIXED, Drawn, windowed
 from windrow.logical.nodes import Scan
+from windrow.spec.spread import RINGS
 
 WHERES = ["x < y", "x + 1 < v", "x <= y AND y < v", "x + v > 6 OR y IS NULL", "v IS NOT NULL"]
-VALUES = ("x", "y", "v", "w", "z")
-FEW = {2: 14, 3: 12, 4: 7, 5: 5}  # rows of each input: the oracle looks at all combinations
+VALUES = ("x", "y", "v", "w", "z", "p")
+FEW = {2: 14, 3: 12, 4: 7, 5: 5, 6: 4}  # rows of each input: the oracle looks at all combinations
 
 
 def drawn(seed, using=None, segments=False, **more):
@@ -21,14 +22,19 @@ def drawn(seed, using=None, segments=False, **more):
     ``segments``: whether some have a length.
     """
     rng = random.Random(f"multi {seed}")
-    count = rng.choice([2, 3, 3, 3, 3, 4, 5])
+    count = rng.choice([2, 3, 3, 3, 3, 4, 5, 6])
     kind = rng.choice(sorted(KEYS))
     kinds = [MIXED.get(kind, kind) if rng.random() < 0.2 else kind for _ in range(count)]
     draw = Drawn(rng, FEW[count], rng.random() < 0.3, rng.choice([0, 7, 30]), tuple(kinds[:2]))
     members = [_member(draw, kind, value) for kind, value in zip(kinds, VALUES, strict=False)]
     if segments:
         more["options"] = replace(more["options"], segment=rng.choice([None, draw.length(4), draw.length(20)]))
-    options = {"on": _keys(draw), "within": _within(draw, members), "where": _condition(draw, count), "using": using}
+    options = {
+        "on": _keys(draw),
+        "within": _within(draw, members, using in RINGS),
+        "where": _condition(draw, count),
+        "using": using,
+    }
     return _followed(draw, wr.multi_join(*members, **options, **more), count)
 
 
@@ -44,9 +50,11 @@ def _keys(draw):
     return draw.rng.choice([None, "k", "k", "k", "j", ["k", "j"], "j + 1"])
 
 
-def _within(draw, members):
-    """One length for all, or one for each, up to a factor of a thousand apart."""
+def _within(draw, members, by_rows):
+    """One length for all, or one for each, up to a factor of a thousand apart. ``by_rows``: some are of rows."""
     lengths = [draw.length(draw.rng.choice([1, 5, 20, 50, 1000])) for _ in members]
+    if by_rows and draw.often(0.4):
+        lengths = [f"{draw.rng.choice([1, 2, 5])} rows" if draw.often(0.5) else each for each in lengths]
     if draw.often(0.3):
         return lengths[0]
     names = [next(node.name for node in each.node.walk() if isinstance(node, Scan)) for each in members]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from windrow.spec.in_order import MODES
+from windrow.spec.spread import RINGS
 from windrow.testing import compare, oracle, replay
 
 CHECK = settings(
@@ -94,7 +95,9 @@ def beside(draw, streams):
     first, *others = streams
     if how == "multi":
         within = {each.node.name: draw(SIZES) for each in streams}
-        return wr.multi_join(*streams, on="k", within=within, using=draw(st.sampled_from([None, "multi", "pipeline"])))
+        using = draw(st.sampled_from([None, "multi", "pipeline", "ring", "atr", "ctr"]))
+        nodes = draw(st.sampled_from([None, 1, 2])) if using in RINGS else None
+        return wr.multi_join(*streams, on="k", within=within, using=using, nodes=nodes)
     other = others[0].union(*others[1:]) if len(others) > 1 else others[0]
     if how == "as of":
         strategy = draw(st.sampled_from(["backward", "forward", "nearest"]))

@@ -72,6 +72,9 @@ def test_experiments_whose_workload_was_chosen_say_so_in_the_page_of_experiments
         "adaptwid",
         "spark-sliding",
         "optimizer-grid",
+        "ring-table",
+        "ring-length",
+        "ring-adapt",
     ):
         (line,) = [line for line in lines if line.startswith(f"| {name} |")]
         assert AFTERWARDS in line, name

@@ -102,15 +102,18 @@ MOST_ROWS = {2: 6, 3: 6, 4: 4, 5: 3, 6: 3}
 
 
 @st.composite
-def wishes(draw, most):
+def wishes(draw, most, count):
+    nodes = draw(st.sampled_from([None, *range(1, most + 1)]))
+    length = st.integers(1, nodes or most)
     return Wishes(
         most,
-        draw(st.sampled_from([None, *range(1, most + 1)])),
+        nodes,
         draw(st.sampled_from(["count", "time"])),
         draw(st.sampled_from(["passive", "aggressive"])),
         draw(st.sampled_from(["latency", "output"])),
         segment=draw(st.sampled_from([None, 1, 3, 10, 50])),
         copies=draw(st.integers(1, 3)),
+        lengths=draw(st.sampled_from([(), draw(st.tuples(*[length] * count))])),
     )
 
 
@@ -130,7 +133,7 @@ def test_results_are_those_of_the_definition(data):
     columns = tuple((NAMES[i],) for i in range(count))
     joining = Joining(ranges, columns, tests, ("k",) if keyed else (), moment)
     most, flight = draw(st.integers(1, 8)), draw(st.sampled_from([1, 3, 64]))
-    wanted = {"now": draw(wishes(most))}
+    wanted = {"now": draw(wishes(most, count))}
     seconds = iter(range(10**9))
     clock = draw(st.sampled_from([None, lambda: next(seconds) * 1e-3]))
     way = WAYS[draw(st.sampled_from(sorted(WAYS)))]
@@ -167,7 +170,7 @@ def test_results_are_those_of_the_definition(data):
             take(ring.promise(port, promised[port]))
         if draw(st.booleans()):
             if draw(st.booleans()):
-                wanted["now"] = draw(wishes(most))  # nodes join and leave
+                wanted["now"] = draw(wishes(most, count))  # nodes join and leave
             ring.restart()
     for port in range(count):
         take(ring.promise(port, END))

@@ -2,9 +2,12 @@
 
 import numpy as np
 import polars as pl
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from windrow.errors import InternalError
+from windrow.operators.ring.head import check_slices
 from windrow.operators.ring.picking import picked
 from windrow.operators.ring.slices import MANY, NUMBER, TIME, Slice
 
@@ -36,6 +39,7 @@ def test_what_has_left_keeps_no_memory_after_the_round():
     assert state.frame.equals(rows(990, 10, size=1000))
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=6), st.data())
 def test_picked_rows_are_those_at_the_places(pieces, data):
     frame = pl.concat([rows(sum(pieces[:n]), count) for n, count in enumerate(pieces)], rechunk=False)
@@ -47,3 +51,11 @@ def test_picked_rows_are_those_at_the_places(pieces, data):
     found = picked(frame, ["blob", NUMBER], np.array(at, np.int64))
     assert [column.name for column in found] == ["blob", NUMBER]
     assert pl.DataFrame(found).rows() == [frame.select("blob", NUMBER).row(n) for n in at]
+
+
+@pytest.mark.parametrize("stop", [6, 8])
+def test_a_row_that_is_live_at_two_nodes_or_at_none_is_an_error_while_it_runs(stop):
+    between = {"start": [7], "stop": [0], "live": [0]}  # a node that only passes on
+    reports = [{"start": [7], "stop": [9], "live": [2]}, between, {"start": [4], "stop": [stop], "live": [3]}]
+    with pytest.raises(InternalError, match=f"stream 0 from row 7 on, and node 2 has it up to row {stop}"):
+        check_slices(reports)

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from windrow.cli import app, calibrate, doctor
 from windrow.operators.joins.costs import Unit
+from windrow.operators.ring.costs import Unit as RingUnit
 from windrow.planner.choose import calibrated
 from windrow.planner.choose.measured_costs import NANO, Stopwatch, measured
 
@@ -80,6 +81,7 @@ def test_a_variable_names_another_file_or_none(file, tmp_path, monkeypatch):
 
 def test_the_command_writes_what_it_measures_and_doctor_shows_it(file, monkeypatch):
     monkeypatch.setattr(calibrate, "Stopwatch", lambda: Stopwatch(steady(1e-3), rounds=1))
+    monkeypatch.setattr(calibrate, "_hop", lambda: 5e-5)  # it starts two processes
     [before] = [f for f in doctor.examine() if f.what == "costs of joins"]
     assert before.advice == "windrow calibrate measures them here"
     result = run(app, ["calibrate", "--json"])
@@ -87,6 +89,9 @@ def test_the_command_writes_what_it_measures_and_doctor_shows_it(file, monkeypat
     shown = json.loads(result.stdout.splitlines()[-1])
     assert shown["file"] == str(file)
     assert calibrated.found().unit == Unit(**shown["nanoseconds"])
+    assert calibrated.found().ring == RingUnit(**shown["ring_seconds"])
+    assert shown["ring_seconds"]["hop"] == 5e-5
+    assert shown["ring_seconds"]["send"] == pytest.approx(1e-3 / 64)  # with a timer by which each run takes 1 ms
     [after] = [f for f in doctor.examine() if f.what == "costs of joins"]
     assert after.found.startswith("measured on this machine")
     assert "C_n: a row that nested loops look at" in " ".join(run(app, ["calibrate"]).output.split())

@@ -30,6 +30,12 @@ from windrow.bench.oa_join import OA_JOIN
 from windrow.bench.one_tuple import ONE_TUPLE
 from windrow.bench.optimizer_grid import OPTIMIZER_GRID
 from windrow.bench.panes import PANES
+from windrow.bench.ring_adapt import RING_ADAPT
+from windrow.bench.ring_atr import RING_ATR
+from windrow.bench.ring_ctr import RING_CTR
+from windrow.bench.ring_length import RING_LENGTH
+from windrow.bench.ring_speed import RING_SPEED
+from windrow.bench.ring_table import RING_TABLE
 from windrow.bench.schedule import SCHEDULE
 from windrow.bench.schedule_overhead import SCHEDULE_OVERHEAD
 from windrow.bench.shed_rates import SHED_RATES
@@ -54,6 +60,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         SCHEDULE_OVERHEAD,
         MANY_QUERIES,
         BREAK_NODES,
+        RING_SPEED,
         WID_VS_BUFFERING,
         BAND_DISORDER,
         BLOCK_DISORDER,
@@ -78,9 +85,14 @@ EXPERIMENTS: dict[str, Experiment] = {
         MEMORY_FIXED,
         MEMORY_VARIABLE,
         ASOF_IDLE,
+        RING_LENGTH,
+        RING_ADAPT,
         SCHEDULE,
         EQG,
         BURST,
+        RING_ATR,
+        RING_CTR,
+        RING_TABLE,
     )
 }
 

@@ -61,10 +61,13 @@ def cpu_seconds(burn: Burn, pairs: int) -> float:
 
 @dataclass(frozen=True)
 class Joined:
-    """What a node has found in the round that is timed."""
+    """What a node has found in the round that is timed, and what that took: on the clock, and of a processor.
+    ``pairs``: at the head those that each node has tried.
+    """
 
     seconds: float
-    pairs: int
+    cpu: float
+    pairs: list[int]
     rows: list[tuple[int, ...]]
 
 
@@ -77,18 +80,18 @@ def join(links: TcpLinks, burn: Burn, window: int, units: int) -> Joined:
     wishes = Wishes(links.nodes, links.nodes, ordered=((1, 2), (0, 2), (1, 0)))
     ring = Ring(joining, wishes)
     ring.connect(links, clock=time.perf_counter)
-    took, found = 0.0, list[tuple[int, ...]]()
+    took, cpu, found = 0.0, 0.0, list[tuple[int, ...]]()
     for first, last in ((0, window), (window, window + units)):
         for port, name in enumerate(NAMES):
             if links.node == 0:
                 ring.on_batch(port, pl.DataFrame({PROGRESS: range(first, last), name: range(first, last)}))
             ring.on_punctuation(port, Punctuation(last))
-        began = time.perf_counter()
+        began, used = time.perf_counter(), time.process_time()
         items = ring.on_flush()
-        took = time.perf_counter() - began
+        took, cpu = time.perf_counter() - began, time.process_time() - used
         found = [row for item in items if isinstance(item, pl.DataFrame) for row in item.rows()]
-    pairs = sum(report["pairs"] for report in ring.head.reports) if ring.head is not None else 0
-    return Joined(took, pairs, found)
+    pairs = [int(report["pairs"]) for report in ring.head.reports] if ring.head is not None else []
+    return Joined(took, cpu, pairs, found)
 
 
 # -- tuples ------------------------------------------------------------------------------------------------------------
@@ -135,7 +138,9 @@ def _round(ring: Ring, blobs: Sequence[bytes], first: int) -> float:
 
 
 def hops(links: TcpLinks, window: int, rows: int) -> list[float]:
-    """When each row went from this node to the next one. A row starts when the END of the one before it is back."""
+    """When each row went from this node to the next one; of the last node never. A row starts when the END of the one
+    before it is back.
+    """
     stamped = Stamped(links)
     ring = free_ring(stamped, window, flight=1)
     blobs = [bytes(ROW)] * rows

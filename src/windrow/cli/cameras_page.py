@@ -248,7 +248,8 @@ def _histogram(found: Found) -> str:
     return (
         f'<svg class="histogram" viewBox="-10 -14 {WIDE + 24} {HIGH + 36}">{"".join(bars)}'
         f'<line class="limit" x1="{line}" x2="{line}" y1="-2" y2="{HIGH}"/>'
-        f'<text x="{line + 5}" y="4">the same from {ALIKE} on</text>{axis}</svg><p>Bar heights: square roots.</p>'
+        f'<text x="{line + 5}" y="4">the same from {ALIKE} on</text>{axis}</svg>'
+        "<p>Bars are as high as the square roots of the counts.</p>"
     )
 
 

@@ -60,7 +60,7 @@ def _prepared(node: MultiJoin, number: int) -> list[Step]:
         columns += [pl.col(column).alias(f"{TIE}{at}") for at, column in enumerate(given)]
     kept = partial(ProjectOperator, [*columns, pl.col(PROGRESS)])
     steps = [Step("prepare", kept, "the keys, and the columns of the result", renames=renames)]
-    if node.keys and not node.ranges.counts(number):  # among the last rows those without a key count, too
+    if node.keys and not node.ranges.counts(number):  # where rows are counted, those without a key count
         keys = partial(WithKeys, list(key_columns(node)))
         steps.append(Step("keys", keys, "rows with a key: NULL equals nothing"))
     return steps

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import cast
 
 from sqlglot import exp
 
@@ -14,14 +13,17 @@ from windrow.logical.expressions import translate
 from windrow.logical.node import columns_in
 from windrow.logical.nodes import MultiJoin
 from windrow.operators import Ring
+from windrow.operators.ring.costs import Unit
 from windrow.operators.ring.joining import Check, Joining
 from windrow.operators.ring.layout import Wishes
 from windrow.operators.ring.way import WAYS
 from windrow.operators.state.late import late_schema
-from windrow.planner.choose import Choice
+from windrow.planner.choose import Choice, calibrated
+from windrow.planner.choose.costs.spread import Spread
 from windrow.planner.multi import early, key_columns, multi_arms_by
 from windrow.planner.partition import ByKeys
 from windrow.planner.plan import Pipeline, Stage, Step
+from windrow.planner.ways import Way
 from windrow.windows.multiway import Moment
 
 SAYS = {
@@ -33,7 +35,8 @@ SAYS = {
 
 def ring_stage(number: int, node: MultiJoin, sides: Sequence[Sequence[Pipeline]], on: Moment, choice: Choice) -> Stage:
     """``on``: which time of a result its consumer wants to progress on."""
-    make = partial(_ring, _joining(node, on), node, choice.name)
+    spread = choice.spread if isinstance(choice, Way) else None
+    make = partial(_ring, _joining(node, on), node, choice.name, calibrated.found().ring, spread)
     first = node.members[0]
     late = tuple(late_schema(dict(node.schema), first.schema[first.progress or ""]).items())
     says = f"{multi_join_text(node).split(': ')[0]}; {SAYS[choice.name]}; progress on the {on.name.removeprefix('@')}"
@@ -44,9 +47,9 @@ def ring_stage(number: int, node: MultiJoin, sides: Sequence[Sequence[Pipeline]]
     return Stage(number, node, arms, (step,), choice.name, late, choice, ring=True, nodes=node.nodes)
 
 
-def _ring(joining: Joining, node: MultiJoin, way: str, most: int) -> Ring:
-    options = node.options
-    segment = options.segment
+def _ring(joining: Joining, node: MultiJoin, way: str, unit: Unit, spread: Spread | None, most: int) -> Ring:
+    """``spread``: the inputs in numbers."""
+    options, segment = node.options, node.options.segment
     assert segment is None or isinstance(segment, int)  # in units of progress by now
     wishes = Wishes(
         most,
@@ -54,7 +57,9 @@ def _ring(joining: Joining, node: MultiJoin, way: str, most: int) -> Ring:
         smoothing=options.smoothing,
         relocation=options.relocation,
         objective=options.objective,
-        segment=cast("int | None", options.segment),  # a length in units of progress by now
+        unit=unit,
+        lengths=spread.initial(node.nodes or most, node.nodes is not None, options.objective) if spread else (),
+        segment=segment,
         copies=options.copies,
     )
     return Ring(joining, wishes, options.flight, way=WAYS[way])

@@ -17,7 +17,7 @@ from windrow.logical.multi_join import MULTI, PIPELINE
 from windrow.logical.node import columns_in
 from windrow.logical.nodes import MultiJoin, Statistics
 from windrow.planner.choice import GOES_ON, LEAST, Given, sample_of
-from windrow.planner.choose import Choice, Option
+from windrow.planner.choose import Choice, Option, calibrated
 from windrow.planner.choose.costs.multiway import KEYS, ROWS, Streams, costs, probe_orders, uniform
 from windrow.planner.choose.costs.spread import MANY, Spread
 from windrow.planner.multi import early, key_columns
@@ -115,7 +115,7 @@ def _with_ring(
     """What functions cost in each way; a ring is worth a look where there are some, and tasks to share the work."""
     of = {name: member for name, member, _ in node.columns}
     functions = tuple(frozenset(of[name] for name in test.columns) for test in node.tests)
-    spread = Spread(streams, functions, bool(node.keys))
+    spread = Spread(streams, functions, bool(node.keys), calibrated.found().ring, node.ranges.by_rows)
     parts = MANY if given.exchanged and node.keys else 1
     called = spread.called_at_end() / rows * 1000 / parts if node.tests else 0.0
     found = [replace(option, micros=option.micros + called) for option in options]

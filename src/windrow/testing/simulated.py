@@ -443,7 +443,7 @@ class Worker:
     @contextmanager
     def task(self, partition: int) -> Iterator[None]:
         """The environment of a task."""
-        context = TaskContext()
+        context = object.__new__(TaskContext)  # TaskContext() would stay that of this process when the task is over
         context._partitionId = partition
         with (
             mock.patch.object(shards_of, "_live", self.graphs),

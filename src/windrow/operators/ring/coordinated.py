@@ -69,8 +69,8 @@ class CoordinatedJoin(Spread):
         """One hop of rows, or the end of those from one node."""
         route, hop = message.frames[WAY].frame, message.level
         target = int(message.values[ORDER][hop])
-        own = route.filter((pl.col(HOP) == hop) & (pl.col(NODE) == self.node))
-        runs = own.select(FIRST, LAST).rows()
+        own = (route[HOP].to_numpy() == hop) & (route[NODE].to_numpy() == self.node)
+        runs = [*zip(route[FIRST].to_numpy()[own].tolist(), route[LAST].to_numpy()[own].tolist(), strict=True)]
         if self.slices[target].stop < max(last for _, last in runs):
             self._early.append(message)
             return
@@ -240,4 +240,4 @@ class Coordinating(Diffusion[CoordinatedJoin]):
 
 def _nodes(route: Batch, hop: int) -> list[int]:
     """The nodes of a hop."""
-    return sorted(set(route.filter(pl.col(HOP) == hop)[NODE].to_list()))
+    return sorted(set(route[NODE].to_numpy()[route[HOP].to_numpy() == hop].tolist()))

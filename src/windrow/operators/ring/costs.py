@@ -132,23 +132,62 @@ def bandwidth(streams: Streams, unit: Unit, nodes: int, row_bytes: float) -> flo
     return row_bytes / (unit.join * least)
 
 
+def loads(streams: Streams, unit: Unit, lengths: Sequence[int]) -> list[float]:
+    """The seconds that one input row takes at each node, where so many nodes share the state of each stream: the mean
+    over the rows of all streams. With equal lengths they add up to L_PSP of streams that are alike, and what it takes
+    to pass on the copies that build.
+
+    >>> three = Streams((10, 10, 10), (1, 1, 1), (.1, .1, .1))
+    >>> [round(each * 1000, 2) for each in loads(three, Unit(), (2, 2, 1))]
+    [13.42, 6.73]
+    """
+    nodes, held, total = max(lengths), streams.held(), sum(streams.rates)
+    found = [0.0] * nodes
+    for origin, rate in enumerate(streams.rates):
+        weight, rows, carried = rate / total, 1.0, 1.0
+        order = [n for n in streams.order() if n != origin]
+        for step, stream in enumerate(order):
+            for node in range(lengths[stream]):
+                found[node] += weight * rows * held[stream] / lengths[stream] * unit.join
+            rows *= held[stream] * streams.selectivities[stream]
+            carried += rows if step < len(order) - 1 else 0.0
+        for node in range(nodes):
+            found[node] += weight * unit.send * (carried + (node < lengths[origin] - 1))
+        for node in range(lengths[origin]):
+            found[node] += weight * (unit.insert + unit.purge)
+    return found
+
+
+def latency_of(streams: Streams, unit: Unit, lengths: Sequence[int]) -> float:
+    """Eq. 5 for lengths that differ: the busiest node sets the pace."""
+    nodes = max(lengths)
+    return (nodes - 1) / 2 * unit.hop + max(*loads(streams, unit, lengths), streams.ways * nodes * unit.hop)
+
+
 def lengths(streams: Streams, unit: Unit, most: int, objective: Objective = "latency") -> tuple[int, ...]:
-    """Section 5.4: how many nodes share the state of each stream, stream by stream in the order of lambda W S. A stream
-    whose length is not known yet counts as long as the one that is looked at. Only the probes of its own state are
-    shared by the nodes of a stream, so it is long for as long as that is what takes the time.
+    """Section 5.4: how many nodes share the state of each stream. Stream by stream in the order of lambda W S the best
+    length is taken; a stream that comes later counts as long as the one that is looked at.
 
     >>> even = Streams((50, 50, 50), (10, 10, 10), (.1, .1, .1))
-    >>> lengths(even, Unit(), 4), lengths(replace(even, rates=(50, 50, .01)), Unit(), 4)
-    ((4, 4, 4), (4, 4, 1))
+    >>> lengths(even, Unit(), 4), lengths(replace(even, rates=(50, 50, .2)), Unit(), 4)
+    ((4, 4, 4), (4, 4, 2))
     """
-    found: dict[int, int] = {}
-    whole = best(streams, unit, most, objective)
+    known: dict[int, int] = {}
+    held = streams.held()
     for stream in streams.order():
-        held = streams.held()[stream]
-        # No node with less than a row of it, and at least as long as the streams before it that are smaller.
-        longest = max(1, min(whole, math.ceil(held)))
-        found[stream] = max(longest, *found.values()) if found else longest
-    return tuple(found[n] for n in range(streams.ways))
+        # No node with less than a row.
+        least = [max(1, math.ceil(rows)) for rows in held]
+
+        def cost(length: int, stream: int = stream, least: Sequence[int] = least) -> float:
+            each = [known.get(n, length if n == stream else min(length, least[n])) for n in range(streams.ways)]
+            return latency_of(streams, unit, each) if objective == "latency" else max(loads(streams, unit, each))
+
+        chosen = 1
+        for length in range(2, min(most, least[stream]) + 1):
+            if cost(length) < LEAST_GAIN * cost(chosen):
+                chosen = length
+        known[stream] = chosen
+    return tuple(known[n] for n in range(streams.ways))
 
 
 def with_join_time(unit: Unit, seconds: float) -> Unit:

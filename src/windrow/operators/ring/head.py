@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ class Head:
         self._most = flight  # rows on their way in this round
         self._moves = 0
         self._ending = False
+        self._following: Message | None = None  # the next train
         self._round = Round({}, self.counts)
 
     # -- rounds ------------------------------------------------------------------------------------------------
@@ -75,7 +77,10 @@ class Head:
             first, last = self._trains.popleft()
             self._next += 1
             self._way[self._next] = last - first
-            yield from self.node.on_message(self._train(self._next, first, last))
+            train, self._following = self._following or self._train(self._next, first, last), None
+            yield from self.node.on_message(train)
+            if self.node.ahead and self._trains:
+                self._following = self._written(self._next + 1, *self._trains[0])
         else:
             self._ending = True
             yield from self.node.on_message(Message(Kind.DONE))
@@ -91,6 +96,7 @@ class Head:
             return
         if message.kind == Kind.DONE:
             self.reports = list(message.values["nodes"])
+            check_slices(self.reports)
             self.tuning.learn(self.reports)
             self.done, self._ending, self._next, self._round = True, False, 0, Round({}, self.counts)
             return
@@ -109,10 +115,18 @@ class Head:
 
     def restore(self, known: Mapping[str, Any]) -> None:
         """What ``known`` gave, after a way through JSON."""
+        self._following = None
         self.counts = list(known["counts"])
         self.tuning.restore(known["tuning"])
 
     # -- trains ------------------------------------------------------------------------------------------------
+    def _written(self, number: int, first: int, last: int) -> Message:
+        """A train that has to wait is ready to be sent when it can go."""
+        train = self._train(number, first, last)
+        for payload in train.frames.values():
+            payload.written()
+        return train
+
     def _train(self, number: int, first: int, last: int) -> Message:
         part = self._round.part(first, last)
         frames: dict[str, Payload] = {}
@@ -120,6 +134,21 @@ class Head:
             frames[f"{BUILD}{stream}"] = frames[f"{PROBE}{stream}"] = Payload(rows)
         order = np.stack([part.times, part.of], axis=1)
         return Message(Kind.TRAIN, number, frames=frames, ints={EDGES: part.seen, SEEN: part.seen, ORDER: order})
+
+
+def check_slices(reports: Sequence[Mapping[str, Any]]) -> None:
+    """Raises if a row is live at two nodes, or at none: slices abut, from the youngest rows at the head to the oldest.
+
+    >>> check_slices([{"start": [7], "stop": [9], "live": [2]}, {"start": [4], "stop": [7], "live": [3]}])
+    """
+    for stream in range(len(reports[0]["live"])):
+        held = [(at, node) for at, node in enumerate(reports) if node["live"][stream]]
+        for (at, younger), (other, older) in pairwise(held):
+            if older["stop"][stream] != younger["start"][stream]:
+                raise InternalError(
+                    f"node {at} of the ring has stream {stream} from row {younger['start'][stream]} on, and node "
+                    f"{other} has it up to row {older['stop'][stream]}"
+                )
 
 
 def train_size(rows: int, nodes: int, flight: int) -> int:

@@ -46,6 +46,7 @@ class Holder:
         self.slices = [Slice() for _ in range(joining.streams)]
         self.prober = Prober(joining, clock, watch)
         self.work = Work()
+        self.ahead = False  # whether others wait for what it sends, so that some of it should be written before
         self.most = 0  # the most rows that were here at once
 
     def since(self, stream: int, seen: Ints, times: Ints) -> Ints:
@@ -82,6 +83,7 @@ class Holder:
         """What a node has, and has done, since the last round."""
         report = {
             "start": [state.start for state in self.slices],
+            "stop": [state.stop for state in self.slices],
             "live": [state.live for state in self.slices],
             "most": self.most,
             "bytes": self.state_bytes(),

@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from windrow.operators.ring.costs import Objective, Streams, Unit, best, best_orders, lengths, with_join_time
-from windrow.operators.ring.costs import latency as latency_of
+from windrow.operators.ring.costs import Objective, Streams, Unit, best_orders, latency_of, lengths, with_join_time
 from windrow.operators.ring.joining import Joining
 from windrow.operators.ring.sliced_join import Layout
 from windrow.windows.tuples import Ints, positive
@@ -28,8 +27,9 @@ Cuts = list[list[int]]
 class Wishes:
     """``nodes``: how many hold state; None: as many as cost least, up to ``most``. ``smoothing``: slices of as many
     rows, or of as much time. ``relocation``: when the number of nodes changes, state follows as it grows old, or at
-    once. ``objective``: what an automatic length is chosen for. ``segment``, ``copies``: of the ways with copies of the
-    state, how long a segment is, and how many nodes hold it.
+    once. ``objective``: what an automatic length is chosen for. ``lengths``: how many nodes share the state of each
+    stream at first, if something is known of them (Section 5.4). ``segment``, ``copies``: of the ways with copies of
+    the state, how long a segment is, and how many nodes hold it.
     """
 
     most: int = 1
@@ -38,6 +38,7 @@ class Wishes:
     relocation: Literal["passive", "aggressive"] = "passive"
     objective: Objective = "latency"
     unit: Unit = field(default_factory=Unit)
+    lengths: tuple[int, ...] = ()
     segment: int | None = None
     copies: int = 2
     largest: int = LARGEST
@@ -57,8 +58,8 @@ class Tuning:
     def __init__(self, joining: Joining, wishes: Wishes) -> None:
         self.joining, self.wishes = joining, wishes
         functions = any(test.function is not None for test in joining.tests)
-        self.nodes = wishes.nodes or (wishes.most if functions else 1)
-        self.lengths = (self.nodes,) * joining.streams
+        self.nodes = wishes.nodes or max(wishes.lengths, default=wishes.most if functions else 1)
+        self.lengths = wishes.lengths or (self.nodes,) * joining.streams
         self.held = [0.0] * joining.streams  # rows of each stream as the slices are cut
         self.live = [0] * joining.streams
         self.first = [0] * joining.streams  # the oldest row of each stream that is held
@@ -155,9 +156,11 @@ class Tuning:
         if not self.join or not any(self.live):
             return
         streams, unit = self.measured(), with_join_time(self.wishes.unit, self.join)
-        nodes = best(streams, unit, self.wishes.most, self.wishes.objective)
-        if nodes != self.nodes and latency_of(streams, unit, nodes) < CHANGE * latency_of(streams, unit, self.nodes):
-            self.resize(nodes, lengths(streams, unit, nodes, self.wishes.objective))
+        each = lengths(streams, unit, self.wishes.most, self.wishes.objective)
+        if max(each) != self.nodes and latency_of(streams, unit, each) < CHANGE * latency_of(
+            streams, unit, self.lengths
+        ):
+            self.resize(max(each), each)
 
     def resize(self, nodes: int, each: Sequence[int] | None = None) -> None:
         """From the next round on so many nodes hold state."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,9 @@ class Kind(IntEnum):
     MARK = 6  # between two rounds: here an epoch of the host ends
 
 
-HEADER = struct.Struct("<BqhhBI")  # kind, train, sender, level, end, length of what describes the frames
+# Kind, train, sender, level, end; the lengths of what describes the tables and frames, and of the values.
+HEADER = struct.Struct("<BqhhBII")
+SEEN_LATELY = 64  # descriptions
 Bytes = bytes | memoryview
 Pack = Callable[[Bytes], tuple[Bytes, int]]
 NEWEST = pl.CompatLevel.newest()  # both ends are the same program: text and binary columns cross as they are in memory
@@ -72,13 +74,19 @@ class Payload:
     def packed(self, pack: Pack) -> tuple[Bytes, int]:
         """The bytes to be sent, and how many there were before they were compressed; 0 if they are not."""
         if self._packed is None:
-            if self._bytes is None:
-                assert self._frame is not None
-                out = io.BytesIO()
-                self._frame.write_ipc_stream(out, compat_level=NEWEST)
-                self._bytes = out.getbuffer()
+            self.written()
+            assert self._bytes is not None
             return pack(self._bytes)
         return self._packed
+
+    def written(self) -> Payload:
+        """As bytes from now on."""
+        if self._bytes is None and self._packed is None:
+            assert self._frame is not None
+            out = io.BytesIO()
+            self._frame.write_ipc_stream(out, compat_level=NEWEST)
+            self._bytes = out.getbuffer()
+        return self
 
     def size(self) -> int:
         """Bytes, about."""
@@ -117,29 +125,43 @@ class Message:
     def parts(self, pack: Pack = _as_it_is) -> list[Bytes]:
         """The message as it is sent: buffers that follow each other. ``pack`` may compress one."""
         blobs = [payload.packed(pack) for payload in self.frames.values()]
-        named = [[name, len(data), size] for name, (data, size) in zip(self.frames, blobs, strict=True)]
-        shapes = [[name, *table.shape] for name, table in self.ints.items()]
-        about = json.dumps([shapes, named, self.values]).encode()
-        header = HEADER.pack(self.kind, self.train, self.sender, self.level, self.end, len(about))
-        return [header, about, *(table.tobytes() for table in self.ints.values()), *(data for data, _ in blobs)]
+        named = tuple((name, len(data), size) for name, (data, size) in zip(self.frames, blobs, strict=True))
+        shapes = tuple((name, *table.shape) for name, table in self.ints.items())
+        about, values = _described(shapes, named), json.dumps(self.values).encode() if self.values else b""
+        header = HEADER.pack(self.kind, self.train, self.sender, self.level, self.end, len(about), len(values))
+        tables = [table.tobytes() for table in self.ints.values()]
+        return [b"".join([header, about, values, *tables]), *(data for data, _ in blobs)]
 
     @classmethod
     def read(cls, data: memoryview, unpack: Callable[[Bytes, int], Bytes] | None = None) -> Message:
         """What ``parts`` has written."""
         try:
-            kind, train, sender, level, end, size = HEADER.unpack_from(data)
+            kind, train, sender, level, end, size, more = HEADER.unpack_from(data)
             at = HEADER.size + size
-            shapes, named, values = json.loads(bytes(data[HEADER.size : at]))
-            ints, frames = {}, {}
-            for name, *shape in shapes:
-                table = np.frombuffer(data, np.int64, math.prod(shape), at).reshape(shape)
-                ints[name], at = table, at + table.nbytes
+            shapes, named = _read_description(bytes(data[HEADER.size : at]))
+            values = json.loads(str(data[at : at + more], "utf-8")) if more else {}
+            ints, frames, at = {}, {}, at + more
+            for name, shape in shapes:
+                table = ints[name] = np.ndarray(shape, np.int64, data, at)
+                at += table.nbytes
             for name, length, before in named:
                 frames[name] = Payload(None, data[at : at + length], before, unpack)
                 at += length
-        except (struct.error, ValueError) as error:
+        except (struct.error, ValueError, TypeError) as error:
             raise InternalError(f"a message of the ring cannot be read ({error})") from None
         return cls(Kind(kind), train, sender, level, bool(end), frames, values, None, ints)
+
+
+# One train is like the other: what describes them is written, and read, a few times only.
+@lru_cache(SEEN_LATELY)
+def _described(shapes: tuple[tuple[str | int, ...], ...], named: tuple[tuple[str, int, int], ...]) -> bytes:
+    return json.dumps([shapes, named]).encode()
+
+
+@lru_cache(SEEN_LATELY)
+def _read_description(text: bytes) -> tuple[list[tuple[str, tuple[int, ...]]], list[tuple[str, int, int]]]:
+    shapes, named = json.loads(text)
+    return [(name, tuple(shape)) for name, *shape in shapes], [(name, size, before) for name, size, before in named]
 
 
 def payloads(frames: Mapping[str, Batch]) -> dict[str, Payload]:

@@ -100,7 +100,7 @@ class Ring:
                 raise CheckpointError(f"the state is that of node {list(self.nodes)}, not of node {links.node}")
             self._build([links.node])
         for node in self.nodes.values():
-            node.prober.clock, node.prober.watch = clock, watch
+            node.prober.clock, node.prober.watch, node.ahead = clock, watch, True
 
     # -- rows and promises -------------------------------------------------------------------------------------
     def on_batch(self, port: int, batch: Batch) -> list[Item]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,67 +13,30 @@ from windrow.errors import InternalError
 from windrow.operators.operator import Side
 from windrow.operators.ring.holder import Holder
 from windrow.operators.ring.joining import PLACE, Joining, number_of, read_tag, tag, time_of
-from windrow.operators.ring.messages import Kind, Message, Payload, payloads
+from windrow.operators.ring.messages import Kind, Message, Payload
 from windrow.operators.ring.picking import renamed
 from windrow.operators.ring.probing import Watch
 from windrow.operators.ring.slices import NUMBER, TIME, Slice
+from windrow.operators.ring.trains import (
+    BUILD,
+    EDGES,
+    FEW,
+    HEAD,
+    MOVED,
+    ORDER,
+    PROBE,
+    SEEN,
+    Found,
+    Gone,
+    Layout,
+    Marks,
+    Sent,
+)
 from windrow.progress import END
-from windrow.spec.batches import Batch
+from windrow.spec.batches import Batch, State
 from windrow.windows.tuples import Ints
 
-HEAD = 0
-BUILD, PROBE, MOVED = "build ", "probe ", "moved "  # frames: rows of a stream
-# Numbers of each row of a train: by stream, from which row on the slices before the node are; by stream, the rows
-# before it; its time and its stream.
-EDGES, SEEN, ORDER = "edges", "seen", "order"
-
-
-@dataclass(frozen=True)
-class Found:
-    """Results, and the train whose rows were the last of them."""
-
-    train: int
-    rows: Batch
-
-
-Sent = Message | Found | Side
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How the state is spread. By stream and node: how many rows a slice may have (``counts``), how old they may be
-    (``ages``); None where only the window ends it. ``orders``: by stream, how its rows probe the others.
-    """
-
-    nodes: int
-    counts: tuple[tuple[int | None, ...], ...]
-    ages: tuple[tuple[int | None, ...], ...]
-    orders: tuple[tuple[int, ...], ...]
-
-    def values(self) -> dict[str, Any]:
-        return {"nodes": self.nodes, "counts": self.counts, "ages": self.ages, "orders": self.orders}
-
-    @classmethod
-    def read(cls, values: Mapping[str, Any]) -> Layout:
-        """What ``values`` gives, after a way through JSON.
-
-        >>> one = Layout(1, ((None,),), ((None,),), ((1, 0),))
-        >>> Layout.read(one.values()) == one
-        True
-        """
-        counts, ages, orders = (tuple(map(tuple, values[name])) for name in ("counts", "ages", "orders"))
-        return cls(int(values["nodes"]), counts, ages, orders)
-
-
-@dataclass(frozen=True)
-class Marks:
-    """The StateStart and StateEnd of the rows of a train: which rows of each slice they meet, by number. ``of``: the
-    stream of each.
-    """
-
-    low: Ints  # rows of the train x streams
-    high: Ints
-    of: Ints
+__all__ = ["BUILD", "EDGES", "HEAD", "MOVED", "ORDER", "PROBE", "SEEN", "Found", "Layout", "Sent", "SlicedJoin"]
 
 
 class SlicedJoin(Holder):
@@ -98,6 +61,7 @@ class SlicedJoin(Holder):
         self.layout = Layout(1, *2 * (tuple((None,) for _ in joining.columns),), ())
         self.active: dict[int, Marks] = {}
         self.finished: list[int] = []  # at the head: trains whose last END has come back
+        self._ready: dict[int, Gone] = {}  # by stream, rows that are likely to leave next
 
     # -- messages ----------------------------------------------------------------------------------------------
     def on_message(self, message: Message) -> Iterator[Sent]:
@@ -118,10 +82,10 @@ class SlicedJoin(Holder):
             case _:
                 raise InternalError(f"a node of the ring cannot take {message.kind.name}")
         for each in sent:
+            yield each  # nobody waits while it is counted
             if isinstance(each, Message):
                 self.work.sent += 1
                 self.work.bytes += each.size() if each.kind != Kind.DONE else 0
-            yield each
 
     @property
     def last(self) -> bool:
@@ -133,25 +97,41 @@ class SlicedJoin(Holder):
         """Steps 1 and 2 of Figure 3, for rows that follow each other."""
         frames, streams = message.frames, range(self.joining.streams)
         for stream in streams:
-            if (build := frames.get(f"{BUILD}{stream}")) is not None:
-                self.slices[stream].append(build.frame)
-                self.work.inserted += build.frame.height
+            if (build := frames.get(name := f"{BUILD}{stream}")) is not None:
+                self._take(stream, build, message.ints.get(name))
         high, seen, order = (message.ints[name] for name in (EDGES, SEEN, ORDER))
-        limits = [self._limits(stream, high[:, stream], seen[:, stream], order[:, 0]) for stream in streams]
-        low = np.stack([low for low, _ in limits], axis=1)
+        low, gone = np.empty_like(high), list[Gone]()
+        for stream in streams:
+            low[:, stream], needed = self._limits(stream, high[:, stream], seen[:, stream], order[:, 0])
+            if (left := self._purged(stream, int(low[-1, stream]), needed)) is not None:
+                gone.append(left)
         self.active[message.train] = Marks(low, high, order[:, 1])
-        self.most = max(self.most, sum(state.height for state in self.slices))
-        gone = {f"{BUILD}{n}": rows for n in streams if (rows := self._purged(n, low[-1, n], limits[n][1])) is not None}
         probes = {name: payload for name, payload in frames.items() if name.startswith(PROBE)}
         if not self.last:
-            ints = {EDGES: low, SEEN: seen, ORDER: order}
-            yield Message(Kind.TRAIN, message.train, frames={**probes, **payloads(gone)}, ints=ints)
+            builds = {f"{BUILD}{each.stream}": each for each in gone}
+            ints = {EDGES: low, SEEN: seen, ORDER: order, **{name: each.known for name, each in builds.items()}}
+            sent = {**probes, **{name: each.rows for name, each in builds.items()}}
+            yield Message(Kind.TRAIN, message.train, frames=sent, ints=ints)
+        self.most = max(self.most, sum(state.height for state in self.slices))
         self._forget()
         parts = self._probed(message.train, 0, probes)
         yield from self._closed(message.train, 1, parts) if self.node == HEAD else parts
+        if self.ahead:
+            self._prepare(gone)
 
-    def _limits(self, stream: int, high: Ints, seen: Ints, times: Ints) -> tuple[Ints, int]:
+    def _take(self, stream: int, rows: Payload, known: Ints | None) -> None:
+        """Rows that enter the slice. ``known``: their numbers and times, so that they need not be read at once."""
+        before = self.slices[stream].height
+        if known is None:
+            self.slices[stream].append(rows.frame)
+        elif known.shape[1]:
+            self.slices[stream].take(rows, *known)
+        self.work.inserted += self.slices[stream].height - before
+
+    def _limits(self, stream: int, high: Ints, seen: Ints, times: Ints) -> tuple[Ints | int, int]:
         """Where the slice ends for each row of a train; and the first row that any of them can still meet anywhere."""
+        if len(high) == 1:
+            return self._limit(stream, int(high[0]), int(seen[0]), int(times[0]))
         state = self.slices[stream]
         length = self.joining.ranges.lengths[stream]
         window = seen - length if self.joining.ranges.counts(stream) else self._younger(state, times, length)
@@ -163,6 +143,17 @@ class SlicedJoin(Holder):
         low = np.maximum.accumulate(np.minimum(np.maximum(low, state.start), high))
         return low, int(window[0])
 
+    def _limit(self, stream: int, high: int, seen: int, time: int) -> tuple[int, int]:
+        """The same of a single row, in a third of the time."""
+        state, length = self.slices[stream], self.joining.ranges.lengths[stream]
+        window = seen - length if self.joining.ranges.counts(stream) else state.younger(time - length)
+        low = max(window, state.start)
+        if (most := self._bound(self.layout.counts, stream)) is not None:
+            low = max(low, high - most)
+        if (age := self._bound(self.layout.ages, stream)) is not None:
+            low = max(low, state.younger(time - age))
+        return min(low, high), window
+
     def _bound(self, bounds: Sequence[Sequence[int | None]], stream: int) -> int | None:
         """A bound of the slice; a node that is not in use has none: what it still holds leaves with its window."""
         own = bounds[stream]
@@ -173,15 +164,41 @@ class SlicedJoin(Holder):
         at = state.times.searchsorted(times - age, side="right")
         if not state.height:
             return np.full(len(at), END)
+        if at[-1] < state.height:  # times do not decrease
+            return state.numbers[at]
         return np.where(at < state.height, state.numbers.take(at, mode="clip"), END)
 
-    def _purged(self, stream: int, low: int, needed: int) -> Batch | None:
+    def _purged(self, stream: int, low: int, needed: int) -> Gone | None:
         """The rows that belong to the next node from now on, without those that no row to come can meet."""
         state = self.slices[stream]
-        begin, state.start = state.start, max(state.start, int(low))
-        gone = None if self.last else state.between(max(begin, needed), state.start)
-        self.work.purged += 0 if gone is None else gone.height
-        return gone
+        begin, state.start = state.start, max(state.start, low)
+        if self.last:
+            return None
+        first, last = (int(state.numbers.searchsorted(each)) for each in (max(begin, needed), state.start))
+        if first >= last:
+            return None
+        self.work.purged += last - first
+        ready = self._ready.pop(stream, None)
+        if ready is not None and ready.known.shape[1] == last - first and ready.known[0, 0] == state.numbers[first]:
+            return ready
+        return self._gone(stream, first, last)
+
+    def _gone(self, stream: int, first: int, last: int) -> Gone:
+        """The rows of a slice at some places."""
+        state = self.slices[stream]
+        assert state.frame is not None
+        known = np.array([state.numbers[first:last], state.times[first:last]])
+        return Gone(stream, Payload(state.frame.slice(first, last - first)), known)
+
+    def _prepare(self, gone: Sequence[Gone]) -> None:
+        """Write a few rows that are likely to leave with the next train: as many of a stream as have left with this
+        one. The next node waits for no train as long as for this.
+        """
+        for stream, count in ((each.stream, each.known.shape[1]) for each in gone):
+            first = int(self.slices[stream].numbers.searchsorted(self.slices[stream].start))
+            if count <= FEW and first + count <= self.slices[stream].height:
+                self._ready[stream] = self._gone(stream, first, first + count)
+                self._ready[stream].rows.written()
 
     def _forget(self) -> None:
         """Delete what no train on its way can meet."""
@@ -248,6 +265,10 @@ class SlicedJoin(Holder):
                     yield Message(Kind.PARTIALS, train, self.node, level + 1, frames=named)
             self.work.pairs += self.prober.pairs - before[0]
             self.work.seconds += self.prober.seconds - before[1]
+
+    def restore(self, state: State, known: Mapping[str, Any]) -> None:
+        super().restore(state, known)
+        self._ready.clear()
 
     # -- state on the move -------------------------------------------------------------------------------------
     def _moved(self, message: Message) -> Message:

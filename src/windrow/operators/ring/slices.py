@@ -9,7 +9,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from windrow.errors import InternalError
-from windrow.operators.ring.messages import NEWEST
+from windrow.operators.ring.messages import NEWEST, Payload
+from windrow.progress import END
 from windrow.spec.batches import Batch, Changes, State
 from windrow.windows.tuples import Ints
 
@@ -31,7 +32,8 @@ class Slice:
     """
 
     def __init__(self) -> None:
-        self.frame: Batch | None = None
+        self._frame: Batch | None = None
+        self._taken: list[Payload] = []  # rows that nobody has looked at yet
         self.numbers: Ints = np.empty(0, np.int64)
         self.times: Ints = np.empty(0, np.int64)
         self.start = 0
@@ -50,28 +52,51 @@ class Slice:
         """Rows that belong to the node."""
         return self.height - int(np.searchsorted(self.numbers, self.start))
 
+    @property
+    def frame(self) -> Batch | None:
+        """The rows; None if there are none."""
+        if self._taken:
+            rows = [payload.frame for payload in self._taken]
+            self._taken.clear()
+            frame = rows[0] if len(rows) == 1 else pl.concat(rows, rechunk=False)
+            self._frame = frame if self._frame is None else self._frame.vstack(frame)
+            if self._frame.n_chunks() > MANY:
+                self._frame = _in_fewer(self._frame)
+        return self._frame
+
     def append(self, rows: Batch) -> None:
         """Take rows that are younger than all that have been here."""
-        if not rows.height:
-            return
-        numbers = rows.get_column(NUMBER).to_numpy()
-        if int(numbers[0]) < self.stop:
-            raise InternalError(f"row {numbers[0]} came to a slice that has had all rows before {self.stop}")
-        self.frame = rows if self.frame is None or not self.height else self.frame.vstack(rows)
-        if self.frame.n_chunks() > MANY:
-            self.frame = _in_fewer(self.frame)
-        self.numbers = np.concatenate([self.numbers, numbers])
-        self.times = np.concatenate([self.times, rows.get_column(TIME).to_numpy()])
+        if rows.height:
+            self.take(Payload(rows), rows.get_column(NUMBER).to_numpy(), rows.get_column(TIME).to_numpy())
+
+    def take(self, rows: Payload, numbers: Ints, times: Ints) -> None:
+        """The same of rows that need not be read before somebody asks for them; their numbers and times are known."""
+        first = int(numbers[0])
+        if first < self.stop:
+            raise InternalError(f"row {first} came to a slice that has had all rows before {self.stop}")
+        if not self.height:
+            self._frame, self.numbers, self.times = None, np.array(numbers), np.array(times)
+        else:
+            self.numbers, self.times = np.concatenate([self.numbers, numbers]), np.concatenate([self.times, times])
+        self._taken.append(rows)
+        if len(self._taken) > MANY:
+            _ = self.frame  # as one
         self.stop = int(numbers[-1]) + 1
 
     def places(self, numbers: Ints) -> NDArray[np.int64]:
         """Where the rows with these numbers are, or would be."""
         return self.numbers.searchsorted(numbers)
 
+    def younger(self, time: int) -> int:
+        """The first row that is younger than a time; END if none is."""
+        at = int(self.times.searchsorted(time, side="right"))
+        return int(self.numbers[at]) if at < len(self.numbers) else END
+
     def between(self, first: int, last: int) -> Batch | None:
         """The rows with numbers in [first, last)."""
         low, high = (int(self.numbers.searchsorted(each)) for each in (first, last))
-        return self.frame.slice(low, high - low) if self.frame is not None and high > low else None
+        frame = self.frame if high > low else None
+        return None if frame is None else frame.slice(low, high - low)
 
     def emptied(self, start: int, stop: int) -> Slice:
         """The slice without rows, for those with numbers in [start, stop)."""
@@ -85,20 +110,20 @@ class Slice:
         if not len(self.numbers) or self.numbers[0] >= before:
             return
         count = int(self.numbers.searchsorted(before))
-        if self.frame is not None:
+        if (frame := self.frame) is not None:
             self.numbers, self.times = self.numbers[count:], self.times[count:]
-            self.frame = self.frame.slice(count) if self.height else None
+            self._frame = frame.slice(count) if self.height else None
             self._cut += count
 
     def _renew(self) -> None:
         """A view keeps all that it was cut from, and so does a copy of views of blobs: between two rounds, when nobody
         may come for long, it must not.
         """
-        if self.frame is not None and self._cut > self.height:
+        if (frame := self.frame) is not None and self._cut > self.height:
             out = io.BytesIO()
-            self.frame.write_ipc_stream(out, compat_level=NEWEST)
+            frame.write_ipc_stream(out, compat_level=NEWEST)
             out.seek(0)
-            self.frame = pl.read_ipc_stream(out)
+            self._frame = pl.read_ipc_stream(out)
         self._cut = 0
 
     # -- state -------------------------------------------------------------------------------------------------
@@ -125,7 +150,8 @@ class Slice:
 
     def snapshot(self) -> State:
         self.forget(self.start)
-        return {} if self.frame is None else {str(int(self.numbers[0])): self.frame}
+        frame = self.frame
+        return {} if frame is None else {str(int(self.numbers[0])): frame}
 
     def changes(self) -> Changes:
         runs = self._runs()
@@ -150,7 +176,8 @@ class Slice:
         self.forget(start)
 
     def state_bytes(self) -> int:
-        return 0 if self.frame is None else int(self.frame.estimated_size())
+        frame = self.frame
+        return 0 if frame is None else int(frame.estimated_size())
 
 
 def _in_fewer(frame: Batch) -> Batch:

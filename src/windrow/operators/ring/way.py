@@ -24,6 +24,7 @@ class Node(Protocol):
     node: int
     prober: Prober
     work: Work
+    ahead: bool
 
     def on_message(self, message: Message) -> Iterator[Sent]: ...
 
@@ -44,6 +45,7 @@ class First(Protocol):
 
     done: bool
     reports: list[dict[str, Any]]
+    tuning: Tuning
 
     def begin(self, rows: Mapping[int, Batch]) -> Iterator[Sent]:
         """Start a round with the next rows of each stream, which are in order."""

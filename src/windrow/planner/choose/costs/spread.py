@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import permutations
 
+from windrow.operators.ring.costs import (
+    Objective,
+    Unit,
+    bandwidth,
+    best,
+    best_orders,
+    latency,
+    lengths,
+    output_rate,
+    with_join_time,
+)
 from windrow.operators.ring.costs import Streams as Rates
-from windrow.operators.ring.costs import Unit, bandwidth, best, best_orders, latency, lengths, output_rate
 from windrow.planner.choose.costs.multiway import PAIR, TESTED, Streams
 
 CALL = 1e-3  # seconds that a function takes of which nothing is known
@@ -18,16 +28,20 @@ LONGEST = 64  # nodes that are looked at
 
 @dataclass(frozen=True)
 class Spread:
-    """``functions``: the inputs that each function is about."""
+    """``functions``: the inputs that each function is about. ``by_rows``: of which inputs the last rows are held."""
 
     streams: Streams
     functions: tuple[frozenset[int], ...]
     keyed: bool
+    unit: Unit = field(default_factory=Unit)
+    by_rows: tuple[bool, ...] = ()
 
     @property
     def held(self) -> list[float]:
         """Rows of each input in its window."""
-        return [rate * length for rate, length in zip(self.streams.rates, self.streams.lengths, strict=True)]
+        counted = self.by_rows or (False,) * len(self.streams.rates)
+        each = zip(counted, self.streams.rates, self.streams.lengths, strict=True)
+        return [length if rows else rate * length for rows, rate, length in each]
 
     def called_at_end(self) -> float:
         """Microseconds per unit of progress, if functions are called for whole combinations."""
@@ -37,9 +51,9 @@ class Spread:
 
     def ring(self, nodes: int) -> float:
         """The same of a ring, where each is called as soon as its rows are there, for all that a ring does."""
-        unit, found = Unit(), 0.0
+        found = 0.0
         for number, rate in enumerate(self.streams.rates):
-            found += rate * (self._row(number) / nodes + unit.send * nodes)
+            found += rate * (self._row(number) / nodes + self.unit.send * nodes)
         return found * 1e6
 
     def _row(self, number: int) -> float:
@@ -54,14 +68,31 @@ class Spread:
         orders = [*permutations(n for n in numbers if n != number)]
         return best_orders(self.held, asked, tests, number, orders)[0][0]
 
+    @property
+    def rates(self) -> Rates:
+        """The inputs as the model of the paper has them: the rows of each window, with one share of pairs for all."""
+        share, count = TESTED ** (len(self.functions) + len(self.streams.tests)), len(self.streams.rates)
+        return Rates(tuple(max(1.0, h) for h in self.held), (1.0,) * count, (share ** (1 / (count - 1)),) * count)
+
+    def initial(self, nodes: int, asked: bool, objective: Objective) -> tuple[int, ...]:
+        """How many of the nodes share the state of each input at first; empty if nothing is known of the inputs.
+
+        ``asked``: as many as there are have to hold some.
+        """
+        if self.streams.basis == "assumed":
+            return ()
+        found = lengths(self.rates, with_join_time(self.unit, CALL), nodes, objective)
+        return tuple(nodes if asked and each == max(found) else each for each in found)
+
     def lines(self, nodes: int | None) -> Iterator[str]:
         """For ``explain``: the model of the paper, by the number of nodes."""
-        share = TESTED ** (len(self.functions) + len(self.streams.tests))
-        count = len(self.streams.rates)
-        rates = Rates(tuple(max(1.0, h) for h in self.held), (1.0,) * count, (share ** (1 / (count - 1)),) * count)
-        unit, most = Unit(join=CALL), best(rates, Unit(join=CALL), LONGEST)
+        rates, unit = self.rates, with_join_time(self.unit, CALL)
+        most = best(rates, unit, LONGEST)
         shown = sorted({*SHOWN, most, *([nodes] if nodes else [])})
-        yield f"ring by its model, for {CALL * 1000:g} ms a call; while it runs, what is measured decides:"
+        yield (
+            f"ring by its model, for {CALL * 1000:g} ms a call, {unit.send * 1e6:,.3g} us to send and receive "
+            f"a row, and {unit.hop * 1e6:,.3g} us for a hop; while it runs, what is measured decides:"
+        )
         for number in shown:
             each = ", ".join(map(str, lengths(rates, unit, number)))
             chosen = "; asked for" if number == nodes else "; least latency" if number == most else ""
