@@ -29,7 +29,8 @@ def pytest_itemcollected(item):
     declared = getattr(test, "_hypothesis_internal_use_settings", None)
     if declared is not None and getattr(test, "is_hypothesis_test", False):
         count = max(round(declared.max_examples * EXAMPLES), min(declared.max_examples, FEWEST))
-        drawn = settings(declared, max_examples=count, derandomize=EXAMPLES <= 1)
+        # However busy the machine is: no deadline.
+        drawn = settings(declared, max_examples=count, derandomize=EXAMPLES <= 1, deadline=None)
         getattr(test, "__func__", test)._hypothesis_internal_use_settings = drawn
 
 
