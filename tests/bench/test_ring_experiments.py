@@ -1,6 +1,6 @@
 """The parts of ring-length and ring-adapt: what comes, that real and simulated rings find the same, and the claims."""
 
-from concurrent.futures import ThreadPoolExecutor
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -61,24 +61,26 @@ def test_responses_are_averages_of_what_came_in_a_time():
     assert np.isnan(none)
 
 
-def in_threads(nodes, work, *args):
-    """As ``in_ring``, but not in processes."""
+def test_a_real_ring_finds_what_a_simulated_one_finds():
+    load, nodes = replace(LOAD, seconds=0.6), 2
     listeners = [Listener() for _ in range(nodes)]
     links = [TcpLinks(n, listeners[n], [each.address for each in listeners], b"s" * 32) for n in range(nodes)]
-    with ThreadPoolExecutor(nodes) as pool:
-        found = [*pool.map(lambda each: work(each, *args), links)]
+    found = [None] * nodes
+
+    def work(node):
+        found[node] = ring_real._node(links[node], load, 0.0)
+
+    threads = [threading.Thread(target=work, args=(node,), daemon=True) for node in range(nodes)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
     for each in links:
         each.close()
-    return found
-
-
-def test_a_real_ring_finds_what_a_simulated_one_finds(monkeypatch):
-    monkeypatch.setattr(ring_real, "in_ring", in_threads)
-    load = replace(LOAD, seconds=0.6)
-    real, meant = ring_real.real(load, 2, 0.0), ring_length.simulated(load, 2, Machines())
-    assert plain(real.found) == plain(meant.found) != []
-    assert real.join > 0
-    assert (real.found["@found"] > real.found["@came"]).all()
+    meant = ring_length.simulated(load, nodes, Machines())
+    assert plain(pl.concat([rows for rows, *_ in found])) == plain(meant.found) != []
+    assert all(pairs > 0 for _, pairs, _ in found)
+    assert all((rows["@found"] > rows["@came"]).all() for rows, *_ in found)
 
 
 def test_a_point_of_ring_length_has_the_response_and_the_state():
