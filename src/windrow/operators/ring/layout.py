@@ -12,6 +12,7 @@ import numpy as np
 from windrow.operators.ring.costs import Objective, Streams, Unit, best_orders, latency_of, lengths, with_join_time
 from windrow.operators.ring.joining import Joining
 from windrow.operators.ring.sliced_join import Layout
+from windrow.operators.ring.which_order import FEW, cheapest_order
 from windrow.windows.tuples import Ints, positive
 
 SMOOTHING, RELOCATION = ("count", "time"), ("passive", "aggressive")
@@ -140,7 +141,11 @@ class Tuning:
     def _reorder(self) -> None:
         held = [max(1.0, float(n)) for n in self.live]
         for stream in range(self.joining.streams):
-            found = best_orders(held, self.joining.asked, self.tests, stream, self.joining.orders(stream))
+            if self.joining.streams <= FEW:
+                orders = self.joining.orders(stream)
+            else:
+                orders = [self.orders[stream], cheapest_order(held, self.joining.asked, self.tests, stream)]
+            found = best_orders(held, self.joining.asked, self.tests, stream, orders)
             now = next(cost for cost, order in found if order == self.orders[stream])
             if found[0][0] < CHANGE * now:
                 self.orders[stream] = found[0][1]
