@@ -67,5 +67,5 @@ def panel(axes: Any, figures: Mapping[str, float], runs: Sequence[Run]) -> None:
         axes.plot(
             nodes, [figures[f"ms_simulated_{r.name}"] for r in own], f"C{color}o--", mfc="none", label="simulated"
         )
-    axes.set(xlabel="nodes", ylabel="mean response in ms", ylim=(0, None), title="pairs of 25 ms, few rows")
+    axes.set(xlabel="nodes", ylabel="mean response in ms", ylim=(0, None), title="real nodes")
     axes.legend(fontsize=6)

@@ -43,7 +43,7 @@ class Scope:
     spark: int
 
 
-WHOLE, QUICK = Scope(30, 20, 3, 500, 30_000, 200, 60), Scope(20, 6, 2, 200, 10_000, 50, 0)
+WHOLE, QUICK = Scope(30, 20, 3, 500, 30_000, 200, 60), Scope(20, 15, 2, 200, 10_000, 50, 0)
 BULK_ROWS = 2000  # of each message
 
 
