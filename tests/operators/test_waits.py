@@ -35,10 +35,13 @@ from windrow.operators import (
     Windowing,
 )
 from windrow.operators.operator import Forwarding
+from windrow.operators.ring.joining import Joining
+from windrow.operators.ring.layout import Wishes
 from windrow.operators.windows.shared import Level, Query
 from windrow.progress import END, START, Punctuation
 from windrow.spec.flush import Flush
 from windrow.windows import Landmark, Partitioned, Session, SlideByTuple, Sliding
+from windrow.windows.multiway import Ranges
 
 COUNT = Partials([make("count", "n", None, pl.Int64())])
 WINDOW = Sliding(10, 5)
@@ -179,6 +182,26 @@ def test_a_union_names_the_inputs_that_hold_it_back():
     assert [(w.port, w.promise, w.since) for w in meld.waits_for()] == [(1, 4, 3)]
 
 
+def test_a_ring_names_the_inputs_that_its_rows_wait_for():
+    ring = operators.Ring(Joining(Ranges((10, 10, 10)), (("a",), ("b",), ("c",))), Wishes(most=2))
+    assert ring.waits_for() == []
+    ring.on_batch(0, pl.DataFrame({"@t": [5, 9], "a": [1, 2]}))
+    ring.on_punctuation(0, Punctuation(9))
+    ring.on_punctuation(1, Punctuation(3))
+    waits = ring.waits_for()
+    assert [(w.port, w.promise, w.since, w.holds, w.count) for w in waits] == [
+        (1, 6, 3, "rows", 2),
+        (2, 6, START, "rows", 2),
+    ]
+    for port in (1, 2):
+        ring.on_punctuation(port, Punctuation(8))
+    assert [(w.port, w.promise, w.since, w.count) for w in ring.waits_for()] == [
+        (0, 10, 9, 1),
+        (1, 10, 8, 1),
+        (2, 10, 8, 1),
+    ]
+
+
 def test_every_operator_answers_and_those_that_hold_nothing_back_wait_for_nothing():
     waiting = {type(make().operator) for make, _ in WAITING.values()} | {Top, Meld, PairAggregate}
     for name in operators.__all__:
@@ -186,6 +209,6 @@ def test_every_operator_answers_and_those_that_hold_nothing_back_wait_for_nothin
         if not inspect.isclass(kind) or not hasattr(kind, "on_batch") or kind is operators.Operator:
             continue
         assert callable(kind.waits_for)
-        if name.endswith("Join") or name == "Matcher":  # of several inputs: tested elsewhere
+        if name.endswith("Join") or name in ("Matcher", "Ring"):  # of several inputs: tested elsewhere
             continue
         assert (kind.waits_for is Forwarding.waits_for) == (kind not in waiting), name
