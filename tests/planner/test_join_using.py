@@ -7,12 +7,14 @@ import polars as pl
 import pytest
 
 import windrow as wr
+from how_many import EXAMPLES
 from windrow.api.stream import Stream
 from windrow.errors import PlanError
 from windrow.spec.keeping import ALIKE
 from windrow.testing import compare, oracle, replay
 from windrow.testing.simulated import SimulatedSpark
 
+USING = [*ALIKE, "opob", "opib", "iop"]
 WINDOWS = [{"within": (-4, 7)}, {"within": (2, 2)}, {"tumbling": 10}]
 
 
@@ -29,9 +31,10 @@ def sides(seed):
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
-@pytest.mark.parametrize("using", [*ALIKE, "opob", "opib", "iop"])
+@pytest.mark.parametrize("using", USING)
 def test_every_physical_join_gives_what_the_query_means(using, window):
-    for seed in range(3):
+    first = USING.index(using) + WINDOWS.index(window)
+    for seed in range(3) if EXAMPLES >= 1 else [first % 3]:
         left, right = sides(seed)
         pairs = left.join(right, on="k", using=using, **window)
         replay(pairs, runs=2, seed=seed)
