@@ -15,12 +15,13 @@ import numpy as np
 
 from windrow.bench.experiment import Experiment, Outcome, afterwards
 from windrow.bench.ring_load import Load, latencies, response
-from windrow.bench.ring_real import hop, real
+from windrow.bench.ring_real import Real, hop, real
 from windrow.hosts.ring.simulated import Simulation
 from windrow.hosts.ring.simulated_machines import GIGABIT, Machines
 from windrow.hosts.ring.simulated_outcome import Outcome as Simulated
 from windrow.operators.ring.costs import Streams, Unit, best
 from windrow.operators.ring.layout import Wishes
+from windrow.spec.batches import Batch
 
 # A window has 20 rows where the paper's has 500, and a pair takes 25 times as long as the pixels of a small, middle or
 # large image do (5k, 10k, 20k; a nanosecond for each of four operations), so that a window takes as long.
@@ -115,14 +116,14 @@ def compared(nodes: Sequence[int], runs: int, load: Load, say: Say) -> dict[str,
         for i, count in enumerate(nodes):
             say(f"{count} real nodes", 0.5 + 0.5 * (turn + (i + 1) / (len(nodes) + 1)) / runs)
             ring = real(load, count, WAIT)
-            found[count].append((response(ring.found, load.window), ring.join))
+            found[count].append((middle(ring.found, load.window), ring.join))
     machines = min(calibrations, key=lambda each: each.probe + each.unit.send)
     took = {count: min(each) for count, each in found.items()}
     joins = {**{count: join for count, (_, join) in took.items()}, **dict.fromkeys(BEYOND, took[nodes[-1]][1])}
     figures = {f"calibrated_us_{name}": 1e6 * seconds for name, seconds in _parts(machines)}
     for count, join in joins.items():
         own = replace(machines, unit=replace(machines.unit, join=join))
-        figures[f"ms_simulated_{count}"] = response(simulated(load, count, own).found, load.window)
+        figures[f"ms_simulated_{count}"] = middle(simulated(load, count, own).found, load.window)
     for count, (ms, join) in took.items():
         figures |= {f"ms_real_{count}": ms, f"calibrated_us_pair_{count}": 1e6 * join}
         figures[f"simulated_over_real_{count}"] = figures[f"ms_simulated_{count}"] / ms
@@ -133,23 +134,37 @@ def _parts(machines: Machines) -> list[tuple[str, float]]:
     return [("hop", machines.unit.hop), ("message", machines.unit.send), ("probe", machines.probe)]
 
 
+def middle(found: Batch, since: float) -> float:
+    """The median response in milliseconds: a busy machine stops a process now and then."""
+    return float(1000 * np.median(latencies(found, since)))
+
+
 def calibrated(load: Load) -> Machines:
-    """What a message and a probe take now: as a simulation of rings of one and two nodes needs them to have the
-    response times of real ones, with a predicate that takes no time.
+    """What a message and a probe take now, beside what a node measures for its pairs: as a simulation of rings of one
+    and two nodes needs them to have the response times of real ones, with a predicate that takes no time.
     """
     short = replace(load, rate=5 * load.rate, window=load.window / 5, seconds=load.seconds / 5)
-    took = [float(np.median(latencies(real(short, count, 0.0).found, short.window))) for count in (1, 2)]
+    one, two = (real(short, count, 0.0) for count in (1, 2))
     unit = Unit(join=0.0, send=0.0, hop=hop(300), insert=0.0, purge=0.0)  # the last two are in what a probe takes
 
-    def at(count: int, machines: Machines) -> float:
-        return float(np.median(latencies(simulated(short, count, machines).found, short.window)))
+    def too_long(ring: Real, count: int, probe: float, send: float) -> float:
+        machines = Machines(replace(unit, join=ring.join, send=send), probe=probe)
+        meant = simulated(short, count, machines)
+        return middle(meant.found, short.window) - middle(ring.found, short.window)
 
-    one = Machines(unit, probe=1e-3)
-    machines = replace(one, probe=1e-3 * took[0] / at(1, one))
-    none = at(2, machines)
-    slope = (at(2, replace(machines, unit=replace(unit, send=1e-3))) - none) / 1e-3
-    send = max(0.0, (took[1] - none) / slope)
-    return replace(machines, unit=replace(unit, send=send))
+    probe = _root(lambda seconds: too_long(one, 1, seconds, 0.0))
+    send = _root(lambda seconds: too_long(two, 2, probe, seconds))
+    return Machines(replace(unit, send=send), probe=probe)
+
+
+def _root(line: Callable[[float], float]) -> float:
+    """Where a function that grows, about as a line does, is zero; not below zero.
+
+    >>> round(_root(lambda x: 2 * x - 0.01), 6), _root(lambda x: 2 * x + 1)
+    (0.005, 0.0)
+    """
+    none = line(0.0)
+    return max(0.0, -none * 1e-3 / (line(1e-3) - none))
 
 
 # -- what is seen ------------------------------------------------------------------------------------------------------
@@ -188,7 +203,7 @@ def plot(figure: Any, figures: Mapping[str, float], nodes: Sequence[int], real_n
         both.plot(counts, [figures[f"ms_{kind}_{n}"] for n in counts], mark, label=kind)
     times.set(ylabel="mean response in ms", yscale="log", title="3 ways; dotted: Eq. 5")
     rows.set(ylabel="rows held", ylim=(0, None), title="state")
-    both.set(ylabel="mean response in ms", ylim=(0, None), title="real, and calibrated here")
+    both.set(ylabel="median response in ms", ylim=(0, None), title="real, and calibrated here")
     for axes in (times, rows, both):
         axes.set(xlabel="nodes")
         axes.legend(fontsize=6)
