@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import permutations
 
 from windrow.operators.ring.costs import (
     Objective,
@@ -18,6 +17,7 @@ from windrow.operators.ring.costs import (
     with_join_time,
 )
 from windrow.operators.ring.costs import Streams as Rates
+from windrow.operators.ring.which_order import cheapest_order
 from windrow.planner.choose.costs.multiway import PAIR, TESTED, Streams
 
 CALL = 1e-3  # seconds that a function takes of which nothing is known
@@ -65,8 +65,8 @@ class Spread:
         if self.keyed:
             equal = [(frozenset((number, n)), self.streams.equal((number, n))) for n in numbers if n != number]
             asked, tests = [*(of for of, _ in equal), *asked], [*((share, pair) for _, share in equal), *tests]
-        orders = [*permutations(n for n in numbers if n != number)]
-        return best_orders(self.held, asked, tests, number, orders)[0][0]
+        order = cheapest_order(self.held, asked, tests, number)
+        return best_orders(self.held, asked, tests, number, [order])[0][0]
 
     @property
     def rates(self) -> Rates:
