@@ -137,9 +137,9 @@ class Counting(Machines):
 
     counts: Counts = field(default_factory=Counts)
 
-    def size(self, message: Message, counted: int = 0) -> int:
+    def size(self, message: Message) -> int:
         self.counts.sent(message)
-        return super().size(message, counted)
+        return super().size(message)
 
 
 # -- one run -----------------------------------------------------------------------------------------------------------

@@ -95,7 +95,6 @@ class Simulation:
         self._cables, self._meter = Cables(self.machines, seed), Meter(self.machines)
         self._events: list[tuple[float, int, int, Message | None, float]] = []
         self._number = 0
-        self._bytes = 0  # that the node that works now has sent so far
         self._found: list[Batch] = []  # in the round that is under way
         self._aside: list[Side] = []
         self._counted: list[Batch] = []
@@ -189,7 +188,6 @@ class Simulation:
         """All of it is done at once, and each thing that it gives leaves when that part of the work has been done."""
         holder, meter = self.nodes[node], self._meter
         meter.start(holder, spent)
-        self._bytes = holder.work.bytes
         for each in sent:
             if isinstance(each, Message):
                 self._send(node, self.ring.target(node, each), each)
@@ -209,8 +207,7 @@ class Simulation:
         if to == node:  # as it is, without a way through the network
             self._put(self._clock(), to, message, 0.0)
             return
-        counted, self._bytes = self.nodes[node].work.bytes - self._bytes, self.nodes[node].work.bytes
-        size = self.machines.size(message, counted)
+        size = self.machines.size(message)
         cost = self.machines.end(size)
         self._meter.spent += cost
         self._put(self._cables.arrival(node, to, self._clock(), size), to, message, cost)

@@ -40,9 +40,9 @@ class Machines:
     def factor(self, node: int) -> float:
         return self.slow.get(node, 1.0)
 
-    def size(self, message: Message, counted: int = 0) -> int:
-        """Bytes of a message; ``counted``: those of its columns, if its node has counted them."""
-        size = counted or message.size()
+    def size(self, message: Message) -> int:
+        """Bytes of a message."""
+        size = message.size()
         if self.row_bytes:
             rows = sum(_rows_of(name) * payload.frame.height for name, payload in message.frames.items())
             size += rows * self.row_bytes

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -119,6 +119,10 @@ class Message:
 
     def size(self) -> int:
         """Bytes on the wire, about."""
+        return self._size
+
+    @cached_property
+    def _size(self) -> int:
         numbers = sum(table.nbytes for table in self.ints.values())
         return HEADER.size + numbers + sum(payload.size() for payload in self.frames.values())
 
