@@ -47,7 +47,10 @@ MINIMUM = afterwards(
 LARGER = afterwards(
     "the larger the selectivity, the more nodes are best, as by Eq. 5", "the paper reads the opposite from its figure"
 )
-NEAR = afterwards("simulated response times are within 20 % of the real ones", "medians instead of means")
+NEAR = afterwards(
+    "simulated response times are within 20 % of the real ones",
+    "medians, the best of several runs, and the rows of the real rings",
+)
 Say = Callable[[str, float], None]
 Joins = dict[tuple[int, float, str], tuple[int, ...]]  # ways, selectivity and cost, and the numbers of nodes
 
