@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import selectors
 import socket
 import struct
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,6 +19,10 @@ from windrow.operators.ring.messages import Kind, Message
 LENGTH = struct.Struct("<Q")  # of a message, before it; 0 is a goodbye
 GOODBYE = b"!"  # of who reads, to who writes
 SMALL = 1 << 16  # bytes: shorter messages are read several at once
+# Seconds for which a node looks for a message before it sleeps: to wake a process takes longer than the rest of a hop.
+LOOKS = 2e-4
+
+_let_others = getattr(os, "sched_yield", lambda: None)  # not on all systems
 
 
 class Incoming:
@@ -161,11 +167,18 @@ class Inbox:
     def read(self, wait: bool) -> None:
         """Take in what has come. ``wait``: until something has, or something else has changed."""
         with self._reading:
-            for key, _ in self._selector.select(None if wait else 0):
+            for key, _ in self._soon() or self._selector.select() if wait else self._selector.select(0):
                 if key.data is None:
                     self._bell.recv(SMALL)
                 else:
                     self._read(key.data)
+
+    def _soon(self) -> list[tuple[selectors.SelectorKey, int]]:
+        """What comes in the next moments. Meanwhile whoever else wants the processor has it."""
+        until = time.perf_counter() + LOOKS
+        while not (found := self._selector.select(0)) and time.perf_counter() < until:
+            _let_others()
+        return found
 
     def _read(self, connection: Incoming | Watched) -> None:
         try:
