@@ -19,6 +19,7 @@ SMOOTHING, RELOCATION = ("count", "time"), ("passive", "aggressive")
 LARGEST = 1 << 28  # bytes of a row: several of them are in memory at once
 NEW = 0.5  # the weight of what was measured last
 CHANGE = 0.8  # of the cost: an order, or a length, is changed for another one if that costs less than this
+MANY = 100.0  # rows of each stream, where nothing is known
 STEADY = 1.25  # how far the size of a state may be from that for which its slices were cut
 
 Cuts = list[list[int]]
@@ -66,7 +67,11 @@ class Tuning:
         self.first = [0] * joining.streams  # the oldest row of each stream that is held
         self.tests: list[tuple[float, float]] = [(0.5, 1e-6) for _ in joining.tests]
         self.join = 0.0  # T_j as measured; 0: not yet
-        first = [joining.orders(n)[0] for n in range(joining.streams)]
+        # As if all conditions were alike: rows probe streams first that a condition connects them with. A finite query
+        # is a single round, so it has no other order.
+        alike = [(0.5, 1.0)] * len(joining.tests)
+        same = [MANY] * joining.streams
+        first = [cheapest_order(same, joining.asked, alike, n) for n in range(joining.streams)]
         self.orders: list[tuple[int, ...]] = list(wishes.ordered) or first
         self.moved = True  # whether state is where the lengths say
 
