@@ -31,6 +31,9 @@ class Flows(Memory):
         self.rows_of: dict[int, list[int]] = {}
         self.spans: dict[str, list[int]] = {}
 
+    def anew(self) -> Memory:
+        return self
+
     def ran(self, node: int, item: Item, produced: Iterable[Item]) -> None:
         counts = self.rows_of.setdefault(node, [0, 0])
         if isinstance(item, pl.DataFrame):

@@ -58,6 +58,7 @@ class ReportFile(StreamingQueryListener):  # type: ignore[misc]
     def __init__(self, spark: SparkSession, checkpoint: str) -> None:
         self.spark, self.folder = spark, Path(local(checkpoint))
         self.query: str | None = None  # its id, once it has begun
+        self.run: str | None = None
 
     @classmethod
     def of(cls, spark: SparkSession | None, checkpoint: str) -> None:
@@ -73,6 +74,7 @@ class ReportFile(StreamingQueryListener):  # type: ignore[misc]
         progress = event.progress
         if not self._is_mine(str(progress.id)):
             return
+        self.run = self.run or str(progress.runId)
         try:
             if parts := reports_in(progress):
                 write(self.folder / FILE, snapshot(progress, parts))
@@ -88,7 +90,7 @@ class ReportFile(StreamingQueryListener):  # type: ignore[misc]
         pass
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        if self._is_mine(str(event.id)):
+        if str(event.runId) == self.run:  # an earlier run of the same query may end after this one has begun
             self.spark.streams.removeListener(self)
 
 
