@@ -13,6 +13,7 @@ import pyarrow as pa
 from windrow.errors import PlanError
 from windrow.hosts.counters import Counter
 from windrow.hosts.described import BAD_SCHEMA
+from windrow.hosts.spark.clock import clock
 from windrow.hosts.spark.exchange import COLUMNS, METRICS, Kind, decode
 from windrow.hosts.spark.files import MapFiles, load
 from windrow.hosts.spark.fragment import Fragment, Hosted
@@ -24,6 +25,7 @@ from windrow.hosts.spark.runner import BatchShards, Level, StreamingShards
 from windrow.hosts.spark.schema import to_spark as spark_schema
 from windrow.hosts.spark.session import prepare, session, shard_count
 from windrow.hosts.spark.stamped import check_stamps, stamped
+from windrow.hosts.spark.waiting import Waiting, new_name, noted, path_of
 from windrow.hosts.strategies import Strategies
 from windrow.logical.nodes import Scan
 from windrow.planner import Combined, Plan, Stage
@@ -172,6 +174,11 @@ class _Compiler:
     depth: int | None = None  # of queries that come and go: how many levels there are
     dormant: frozenset[int] = frozenset()
     strategies: Strategies = field(default_factory=Strategies)
+    watched: str = field(default_factory=new_name)  # where what its shards want is seen
+
+    @property
+    def notes(self) -> str:
+        return path_of(self.watched)
 
     def result(self) -> DataFrame:
         spark_types, arrow_types = spark_schema(self.plan.schema)
@@ -199,12 +206,22 @@ class _Compiler:
         rows = reduce(lambda a, b: a.unionAll(b), [self._source(name, r, owners, ticks) for name, r in read.items()])
         live = None if self.depth is None else self.dormant
         runner = StreamingShards(self.plan, live) if self.streaming else BatchShards()
+        if asked := self.plan.asked if self.streaming else {}:
+            rows = self._with_clock(rows, placed, asked)
         for stages in self._levels(placed):
             for ring, some in self._by_runner(stages):
                 hosted = tuple(hosted for _, hosted in some)
                 fragment = Fragment(hosted, placed.ids, self.limit, owners, names, self.strategies)
                 rows = (RingShards(self.plan, self.streaming) if ring else runner).rows(rows, fragment, some)
         return rows
+
+    def _with_clock(self, rows: DataFrame, placed: Placed, asked: Mapping[str, int]) -> DataFrame:
+        """The exchange rows, and those that ask the DataFrames; files are asked by their own reader."""
+        frames = {name: number for name, number in asked.items() if not isinstance(self.sources[name], Files)}
+        taken = [read for name in frames for read in placed.reads.get(name, []) if read.asked]
+        routes = [branch.route for read in taken for branch in read.branches if branch.route.shards]
+        waiting = [Waiting(self.notes, number) for number in frames.values()]
+        return rows.unionAll(clock(self.spark, routes, waiting)) if frames else rows
 
     def _by_runner(self, stages: Level) -> list[tuple[bool, Level]]:
         """The stages of a level: those that a ring runs, and the others. The nodes of a ring that has one shard, or
@@ -230,7 +247,9 @@ class _Compiler:
         map_side = MapSide(reads, not self.streaming, owners, ticks, self.strategies, name)
         stamps = [c for scan in self.plan.scans() if scan.name == name for c in self.plan.stamps_of(scan)]
         if isinstance(source, Files):
-            return load(self.spark, source, MapFiles(map_side, tuple(needed), tuple(stamps)))
+            number = self.plan.asked.get(name) if self.streaming else None
+            waiting = None if number is None else Waiting(self.notes, number)
+            return load(self.spark, source, MapFiles(map_side, tuple(needed), tuple(stamps), waiting=waiting))
         quoted = ["`" + c.replace("`", "``") + "`" for c in needed or source.columns[:1]]
         rows = stamped(source, stamps, quoted)
         return (rows if reads else rows.where("false")).mapInArrow(map_side, COLUMNS)
@@ -242,7 +261,9 @@ class _Compiler:
             mine = (f.col("kind") == int(Kind.COUNT)) & (f.col("port") == counter.number)
             return f.sum(f.when(mine, f.col("value")).otherwise(0)).alias(counter.label)
 
-        return rows.observe(METRICS, *(count(counter) for counter in Counter))
+        rows = rows.observe(METRICS, *(count(counter) for counter in Counter))
+        asked = self.plan.asked if self.streaming else {}
+        return noted(rows, self.watched, list(asked.values())) if asked else rows
 
 
 def decoded(batches: Iterator[pa.RecordBatch], kinds: tuple[Kind, ...]) -> Iterator[tuple[Kind, pl.DataFrame]]:

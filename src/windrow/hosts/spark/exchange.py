@@ -28,6 +28,8 @@ class Kind(IntEnum):
     BOXES = 9  # joint promises of a part of a stream, as a blob
     TICK = 10  # nothing, so that a shard takes part in a micro-batch
     FAILED = 11  # a query that raised an error: ``port`` is its number, and the blob is the message
+    ASKED = 12  # answers of a source that was asked, as a blob; ``value`` is 1 if it had rows
+    WANTED = 13  # when it helps to ask a source again: ``port`` is its number, ``value`` the time
 
 
 class Row(NamedTuple):

@@ -10,6 +10,7 @@ from windrow.hosts.spark.map_side import Branch, Taken
 from windrow.hosts.spark.outbox import Route
 from windrow.planner import Pipeline, Plan, Read, Stage, Step
 from windrow.planner.levels import Levels
+from windrow.planner.plan import sources_of
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ def placed_stages(plan: Plan, shards: int, streaming: bool) -> Placed:
         build.exits[pipeline.source].append(Branch(_in_task(pipeline), Route(port=plan.number_of(output))))
     reads: dict[str, list[Taken]] = {}
     for read in plan.reads():
-        taken = Taken(tuple(step.split() for step in read.steps), tuple(build.exits[read]))
+        asked = streaming and read.is_asked
+        taken = Taken(tuple(step.split() for step in read.steps), tuple(build.exits[read]), asked)
         reads.setdefault(read.scan.name, []).append(taken)
     levels = [
         [(stage, build.hosted(stage)) for stage in build.levels.stages(level)] for level in range(build.levels.depth)
@@ -55,7 +57,13 @@ class _Placing:
 
     def hosted(self, stage: Stage) -> Hosted:
         owns = any(arm.named for arm in stage.arms)
-        return Hosted(stage.number, self.arms[stage], stage.steps, tuple(self.exits[stage]), owns)
+        return Hosted(stage.number, self.arms[stage], stage.steps, tuple(self.exits[stage]), owns, self._behind(stage))
+
+    def _behind(self, stage: Stage) -> tuple[int, ...]:
+        """The sources that can be asked, behind other stages before a stage."""
+        before = [source for pipeline in stage.inputs if isinstance(source := pipeline.source, Stage)]
+        reads = [read for read in sources_of(Pipeline(source) for source in before) if isinstance(read, Read)]
+        return tuple(sorted({self.plan.asked[r.scan.name] for r in reads if r.is_asked})) if self.streaming else ()
 
     def add(self, stage: Stage) -> None:
         """The entrances of a stage, and the routes of what comes in by them."""
@@ -83,7 +91,8 @@ class _Placing:
         again = source in self.heard
         self.heard.add(source)
         marked = source.scan.source.marker is not None and not source.by_rows
-        return Outside(1, pipeline.judging() if self.streaming else (), marked, again)
+        asked = self.plan.asked[source.scan.name] if source.is_asked and self.streaming else None
+        return Outside(1, pipeline.judging() if self.streaming else (), marked, again, asked)
 
 
 def _in_task(pipeline: Pipeline) -> tuple[Step, ...]:
