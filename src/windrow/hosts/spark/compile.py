@@ -13,8 +13,9 @@ import pyarrow as pa
 from windrow.errors import PlanError
 from windrow.hosts.counters import Counter
 from windrow.hosts.described import BAD_SCHEMA
+from windrow.hosts.outline import outline_of
 from windrow.hosts.spark.clock import clock
-from windrow.hosts.spark.exchange import COLUMNS, METRICS, Kind, decode
+from windrow.hosts.spark.exchange import COLUMNS, MADE, METRICS, REPORTS, Kind, decode
 from windrow.hosts.spark.files import MapFiles, load
 from windrow.hosts.spark.fragment import Fragment, Hosted
 from windrow.hosts.spark.map_side import MapSide, Taken
@@ -26,6 +27,7 @@ from windrow.hosts.spark.schema import to_spark as spark_schema
 from windrow.hosts.spark.session import prepare, session, shard_count
 from windrow.hosts.spark.stamped import check_stamps, stamped
 from windrow.hosts.spark.waiting import Waiting, new_name, noted, path_of
+from windrow.hosts.spark.wanted import sources_asked
 from windrow.hosts.strategies import Strategies
 from windrow.logical.nodes import Scan
 from windrow.planner import Combined, Plan, Stage
@@ -34,6 +36,7 @@ from windrow.sources.files import Files
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+MOST_REPORTS = 64  # shards whose reports go into the metrics of a micro-batch; all of them are in the checkpoint
 RULES = "ordered, slack, rows, partitions, markers, heartbeats, estimated, function"
 RESULTS, LATE_ROWS, BAD_ROWS = "result", "late", "bad"  # the struct columns of a DataFrame with all of them
 
@@ -208,10 +211,12 @@ class _Compiler:
         runner = StreamingShards(self.plan, live) if self.streaming else BatchShards()
         if asked := self.plan.asked if self.streaming else {}:
             rows = self._with_clock(rows, placed, asked)
+        outline = outline_of(self.plan)
         for stages in self._levels(placed):
             for ring, some in self._by_runner(stages):
                 hosted = tuple(hosted for _, hosted in some)
-                fragment = Fragment(hosted, placed.ids, self.limit, owners, names, self.strategies)
+                asks = sources_asked(self.plan) if self.streaming else {}
+                fragment = Fragment(hosted, placed.ids, self.limit, owners, names, self.strategies, outline, asks)
                 rows = (RingShards(self.plan, self.streaming) if ring else runner).rows(rows, fragment, some)
         return rows
 
@@ -261,7 +266,9 @@ class _Compiler:
             mine = (f.col("kind") == int(Kind.COUNT)) & (f.col("port") == counter.number)
             return f.sum(f.when(mine, f.col("value")).otherwise(0)).alias(counter.label)
 
-        rows = rows.observe(METRICS, *(count(counter) for counter in Counter))
+        report = f.when((f.col("kind") == int(Kind.REPORT)) & (f.col("port") == MADE), f.col("blob").cast("string"))
+        reports = f.slice(f.collect_list(report), 1, MOST_REPORTS).alias(REPORTS)
+        rows = rows.observe(METRICS, *(count(counter) for counter in Counter), reports)
         asked = self.plan.asked if self.streaming else {}
         return noted(rows, self.watched, list(asked.values())) if asked else rows
 

@@ -10,7 +10,7 @@ from windrow.hosts.spark.map_side import Branch, Taken
 from windrow.hosts.spark.outbox import Route
 from windrow.planner import Pipeline, Plan, Read, Stage, Step
 from windrow.planner.levels import Levels
-from windrow.planner.plan import sources_of
+from windrow.planner.origins import key_of
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def placed_stages(plan: Plan, shards: int, streaming: bool) -> Placed:
     reads: dict[str, list[Taken]] = {}
     for read in plan.reads():
         asked = streaming and read.is_asked
-        taken = Taken(tuple(step.split() for step in read.steps), tuple(build.exits[read]), asked)
+        taken = Taken(tuple(step.split() for step in read.steps), tuple(build.exits[read]), asked, key_of(read))
         reads.setdefault(read.scan.name, []).append(taken)
     levels = [
         [(stage, build.hosted(stage)) for stage in build.levels.stages(level)] for level in range(build.levels.depth)
@@ -57,13 +57,7 @@ class _Placing:
 
     def hosted(self, stage: Stage) -> Hosted:
         owns = any(arm.named for arm in stage.arms)
-        return Hosted(stage.number, self.arms[stage], stage.steps, tuple(self.exits[stage]), owns, self._behind(stage))
-
-    def _behind(self, stage: Stage) -> tuple[int, ...]:
-        """The sources that can be asked, behind other stages before a stage."""
-        before = [source for pipeline in stage.inputs if isinstance(source := pipeline.source, Stage)]
-        reads = [read for read in sources_of(Pipeline(source) for source in before) if isinstance(read, Read)]
-        return tuple(sorted({self.plan.asked[r.scan.name] for r in reads if r.is_asked})) if self.streaming else ()
+        return Hosted(stage.number, self.arms[stage], stage.steps, tuple(self.exits[stage]), owns)
 
     def add(self, stage: Stage) -> None:
         """The entrances of a stage, and the routes of what comes in by them."""
@@ -91,8 +85,7 @@ class _Placing:
         again = source in self.heard
         self.heard.add(source)
         marked = source.scan.source.marker is not None and not source.by_rows
-        asked = self.plan.asked[source.scan.name] if source.is_asked and self.streaming else None
-        return Outside(1, pipeline.judging() if self.streaming else (), marked, again, asked)
+        return Outside(1, pipeline.judging() if self.streaming else (), marked, again, key_of(source))
 
 
 def _in_task(pipeline: Pipeline) -> tuple[Step, ...]:

@@ -26,16 +26,22 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 SECOND = 1_000_000
+LONGEST = 64 * SECOND
 PREFIX = "windrow-wanted-"
 
 
 @dataclass
 class Waiting:
-    """The reader's side: whether to ask source ``number`` at some time. It is made anew in the process that reads."""
+    """The reader's side: whether to ask source ``number`` at some time. It is made anew in the process that reads.
+
+    If the answer does not help, as another source holds the query back, the same is tried again less and less often.
+    """
 
     path: str
     number: int
     acted: int | None = field(default=None, compare=False)  # the number of the last note that was acted on
+    tried: int | None = field(default=None, compare=False)  # the time that it named
+    gap: int = field(default=SECOND, compare=False)  # how long to wait before the same is tried again
 
     def wants(self, now: int, last: int) -> bool:
         """Whether an answer helps at ``now``, in microseconds; the last one was at ``last`` (0: there was none).
@@ -48,9 +54,11 @@ class Waiting:
             return first and last > 0
         number, times = found
         at = times.get(str(self.number))
-        if at is None or number == self.acted or now < at or (now < last + SECOND and at == 0):
+        again = at == self.tried
+        if at is None or number == self.acted or now < at or (again and now < last + self.gap):
             return False
-        self.acted = number
+        self.gap = min(2 * self.gap, LONGEST) if again else SECOND
+        self.acted, self.tried = number, at
         return True
 
     def _read(self) -> tuple[int, dict[str, int]] | None:

@@ -1,106 +1,72 @@
-"""Which sources a shard waits for, and when it helps to ask them again how far they have come.
+"""When it helps to ask a source again how far it has come: what a shard says of that after each micro-batch.
 
-A micro-batch that only asks costs as much as any other. So a shard says after each micro-batch what it waits for: the
-least promise that would release or free something, translated back to what the source itself must promise, and from
-that to the time at which its answer will say so.
+A micro-batch that only asks costs as much as any other. So a shard looks at what its operators wait for, and at the
+promise that this takes of each source, and says from when on the answer of a source promises that much.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from windrow.graph import Graph
-from windrow.operators.operator import Wait
-from windrow.operators.progress.generate import Judge
-from windrow.planner import Step, add_steps
-from windrow.progress import FARTHEST, START, Punctuation
+from windrow.operators import Judge, Meld
+from windrow.planner import Plan, Step
+from windrow.planner.origins import Leg, key_of
+from windrow.planner.rows import asking
+from windrow.progress import END
+from windrow.spec.rules import Asked
 
 SOON = 0  # as soon as an answer says more than the last one
 
 
+@dataclass(frozen=True)
+class Source:
+    """A source that can be asked: its number among them, and what follows from its answers."""
+
+    number: int
+    rule: Asked
+
+
 @dataclass
 class Ask:
-    """A source that can be asked, where its promises enter a stage. ``steps`` translate them into its terms."""
+    """Where the promises of such a source enter a shard: after its judge and some steps, at a place of a meeting."""
 
-    source: int
     judge: Judge
     steps: Sequence[Step]
     meeting: int
     place: int
-    _least: dict[int, int] = field(default_factory=dict)
+    _made: dict[int, int] = field(default_factory=dict)
 
-    def at(self, needed: int | None) -> int | None:
-        """When an answer helps to promise what is needed here, or anything more if that is not known."""
-        if needed is None:
-            return SOON
-        if needed not in self._least:
-            self._least = {needed: least(self.steps, needed, self.judge.promises.low)}
-        return self.judge.helps_at(self._least[needed])
+    def at(self, graph: Graph, needed: int) -> int | None:
+        """From when on an answer promises what is needed; None if that is promised already."""
+        meeting = graph.node(self.meeting).operator
+        if needed not in self._made:
+            self._made = {needed: Leg(tuple(self.steps)).promised(needed)}
+        if isinstance(meeting, Meld) and meeting.combined.inputs[self.place].low >= self._made[needed]:
+            return None
+        assert isinstance(self.judge.rule, Asked)
+        return self.judge.rule.helps_at(self.judge.memory, needed)
 
 
-@dataclass
-class Asks:
-    """The sources that the stages of a shard ask. ``arms``: by the node that takes the arms of a stage, their meetings;
-    ``behind``: by stage, the sources that are further back.
-    """
+def sources_asked(plan: Plan) -> dict[str, Source]:
+    """The sources of a plan that can be asked, by their keys."""
+    found = {key_of(read): (plan.asked[read.scan.name], asking(read.scan)) for read in plan.reads() if read.is_asked}
+    return {key: Source(number, rule) for key, (number, rule) in found.items() if rule is not None}
 
-    entries: list[Ask] = field(default_factory=list)
-    arms: dict[int, list[int]] = field(default_factory=dict)
-    behind: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    mine: dict[int, list[Ask]] = field(default_factory=dict)  # by stage
 
-    def wanted(self, graph: Graph, stage_of: Mapping[int, int]) -> dict[int, int]:
-        """By source, the least time at which asking it helps."""
-        found: dict[int, int] = {}
-        if not self.entries and not any(self.behind.values()):
-            return found
-        for node in graph.nodes:
-            for wait in node.operator.waits_for() if node.number in stage_of else ():
-                if wait.holds == "promises" or not wait.count:
-                    continue
-                for source, at in self._of(node.number, stage_of[node.number], wait):
-                    found[source] = min(at, found.get(source, at))
-        return found
-
-    def _of(self, node: int, stage: int, wait: Wait) -> Iterator[tuple[int, int]]:
-        yield from ((source, SOON) for source in self.behind.get(stage, ()))
-        arms = self.arms.get(node)
-        for ask in self.mine.get(stage, ()):
-            if node == ask.meeting:
-                at = ask.at(wait.promise) if wait.port == ask.place else None
-            elif arms is not None:
-                at = ask.at(wait.promise) if arms[wait.port] == ask.meeting else None
-            else:  # further down the stage: what it waits for is not a promise of the source
-                at = ask.at(None)
+def wanted(
+    graph: Graph, waits: Iterable[Mapping[str, Any]], sources: Mapping[str, Source], asks: Mapping[str, Ask]
+) -> dict[int, int]:
+    """By the number of a source, from when on it helps to ask it. ``waits``: those of the shard's report."""
+    found: dict[int, int] = {}
+    for wait in waits:
+        for key, needed in wait["asks"].items():
+            source = sources.get(key)
+            if source is None or not wait["count"] or needed == END:
+                continue
+            at = asks[key].at(graph, needed) if key in asks else source.rule.helps_at(None, needed)
             if at is not None:
-                yield ask.source, at
-
-
-def least(steps: Sequence[Step], needed: int, known: int = START) -> int:
-    """The least promise of a source that is one of at least ``needed`` after some steps. Steps never turn promises
-    around: more before them is not less after them.
-
-    >>> from functools import partial
-    >>> from windrow.operators import Shift
-    >>> least([Step("shift", partial(Shift, 10), "")], 25)
-    15
-    """
-    if not steps:
-        return needed
-    low, high = max(known, -FARTHEST + 1), FARTHEST - 1
-    step = 1 << 20
-    while low + step < high and not _reaches(steps, low + step, needed):
-        low, step = low + step, step * 2
-    high = min(high, low + step)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _reaches(steps, middle, needed) else (middle + 1, high)
-    return low
-
-
-def _reaches(steps: Sequence[Step], value: int, needed: int) -> bool:
-    graph = Graph()
-    add_steps(graph, steps, None)
-    found = graph.on_punctuation(0, Punctuation(value))
-    return any(isinstance(p, Punctuation) and p.group is None and p.value >= needed for p in found)
+                found[source.number] = min(at, found.get(source.number, at))
+    return found

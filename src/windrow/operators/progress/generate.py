@@ -59,12 +59,6 @@ class Judge(Forwarding):
         if isinstance(self.rule, Asked) and self.rule.is_quiet(self.memory):
             self.memory, _ = self.rule.asked(self.memory, answers([Answer(None, None, False, True)]))
 
-    def helps_at(self, needed: int) -> int | None:
-        """When an answer of the source helps to promise what is needed, see ``Asked``; None: no answer ever does."""
-        if not isinstance(self.rule, Asked) or self.promises.low >= needed:
-            return None
-        return self.rule.helps_at(self.memory, needed)
-
     def state_bytes(self) -> int:
         return int(sum(frame.estimated_size() for frame in self.memory.values()))
 

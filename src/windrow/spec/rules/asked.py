@@ -158,21 +158,21 @@ class Asked(Rule):
         return "asked" in memory and memory["asked"].filter(pl.col(PART).is_null())["quiet"].count() > 0
 
     # -- when to ask -------------------------------------------------------------------------------------------
-    def helps_at(self, memory: State, needed: int) -> int:
+    def helps_at(self, memory: State | None, needed: int) -> int:
         """The least time of asking, in microseconds, at which an answer can promise what is needed, if no rows come.
 
-        It is 0 if an answer is needed before that: the one that says when the source became idle.
+        It is 0 if that is not known: an answer has to say first when the source became idle. ``memory``: None where
+        the judge is elsewhere.
         """
-        floors = memory["asked"].rows() if "asked" in memory else []
         micros = needed * DAY if self.days else needed
         if self.delay is not None:
-            return micros + self.delay
+            return max(micros + self.delay, 0)
         assert self.idle_after is not None
+        floors = memory["asked"].rows() if memory is not None and "asked" in memory else []
         behind = [quiet for _, floor, quiet in floors if floor < needed]
-        if not floors or any(quiet is None for quiet in behind):
+        if not behind or any(quiet is None for quiet in behind):
             return 0
-        latest = max([int(quiet) for quiet in behind], default=0)
-        return max(micros, latest) + self.idle_after
+        return max(micros, *(int(quiet) for quiet in behind), 0) + self.idle_after
 
 
 def _inner(memory: State) -> State:
