@@ -148,11 +148,13 @@ def standing_rows(
     depth: int,
     dormant: frozenset[int],
     strategies: Strategies,
+    clock: bool = False,
 ) -> DataFrame:
     """The exchange rows that come out of several queries at once, each result with the number of its query as its port.
 
-    All ``sources`` are part of it, whether read or not, and there are ``depth`` levels: Spark would refuse
-    to continue with fewer or more of either. ``dormant``: stages that do not run now, and whose state stays.
+    All ``sources`` are part of it, whether read or not, and there are ``depth`` levels: Spark would refuse to continue
+    with fewer or more of either. ``clock``: among the sources is one that asks the DataFrames. ``dormant``: stages that
+    do not run now, and whose state stays.
     """
     for name, source in sources.items():
         if not is_streaming(source):
@@ -162,7 +164,8 @@ def standing_rows(
     check_sources(plan, sources)
     spark = session_of(list(sources.values()))
     prepare(spark, shards)
-    compiler = _Compiler(plan, sources, spark, shards, True, depth=depth, dormant=dormant, strategies=strategies)
+    how = {"depth": depth, "dormant": dormant, "strategies": strategies, "clock": clock}
+    compiler = _Compiler(plan, sources, spark, shards, True, **how)  # type: ignore[arg-type]
     return compiler.observed(compiler.rows())
 
 
@@ -177,6 +180,7 @@ class _Compiler:
     depth: int | None = None  # of queries that come and go: how many levels there are
     dormant: frozenset[int] = frozenset()
     strategies: Strategies = field(default_factory=Strategies)
+    clock: bool = False  # of queries that come and go: whether some DataFrame can be asked
     watched: str = field(default_factory=new_name)  # where what its shards want is seen
 
     @property
@@ -209,8 +213,8 @@ class _Compiler:
         rows = reduce(lambda a, b: a.unionAll(b), [self._source(name, r, owners, ticks) for name, r in read.items()])
         live = None if self.depth is None else self.dormant
         runner = StreamingShards(self.plan, live) if self.streaming else BatchShards()
-        if asked := self.plan.asked if self.streaming else {}:
-            rows = self._with_clock(rows, placed, asked)
+        if self.streaming:
+            rows = self._with_clock(rows, placed, self.plan.asked)
         outline = outline_of(self.plan)
         for stages in self._levels(placed):
             for ring, some in self._by_runner(stages):
@@ -226,7 +230,7 @@ class _Compiler:
         taken = [read for name in frames for read in placed.reads.get(name, []) if read.asked]
         routes = [branch.route for read in taken for branch in read.branches if branch.route.shards]
         waiting = [Waiting(self.notes, number) for number in frames.values()]
-        return rows.unionAll(clock(self.spark, routes, waiting)) if frames else rows
+        return rows.unionAll(clock(self.spark, routes, waiting)) if frames or self.clock else rows
 
     def _by_runner(self, stages: Level) -> list[tuple[bool, Level]]:
         """The stages of a level: those that a ring runs, and the others. The nodes of a ring that has one shard, or
