@@ -195,8 +195,8 @@ class Fragment:
                 yield outboxes.sender.out(Kind.WANTED, when, port=source)
 
     def _report(self, wired: Wiring, outboxes: Outboxes, batch: _Batch, home: bool) -> Row:
-        """What this shard knows now. It stays with the state, and goes to the consumer of the result. ``home``: it is the
-        one that knows about the sources.
+        """What this shard knows now. It stays with the state, and goes to the consumer of the result. ``home``: it is
+        the one that knows about the sources.
         """
         before, tally = wired.report, outboxes.tally
         for row in _in_order(batch.noted):

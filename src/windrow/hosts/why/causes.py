@@ -16,9 +16,9 @@ from windrow.progress import START
 
 Rule = Callable[[Case], Cause | None]
 SILENT = (
-    "See whether it still sends. If it is often silent, say so, and it promises without rows: delay='10 seconds' if its "
-    "rows are never later than that, idle_after='1 minute' if being silent for so long means that there are none, or "
-    "markers."
+    "See whether it still sends. If it is often silent, say so, and it promises without rows: delay='10 seconds' if "
+    "its rows are never later than that, idle_after='1 minute' if being silent for so long means that there are none, "
+    "or markers."
 )
 QUARTER = 15 * MINUTE
 FARTHEST = 14 * 60 * MINUTE  # no two time zones that are mixed up are further apart, or nearly
