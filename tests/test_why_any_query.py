@@ -4,14 +4,14 @@ import random
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_random_queries import queries
 
+from test_random_queries import queries
 from windrow.progress import END
 
 CHECK = settings(
     deadline=None,
     derandomize=True,
-    max_examples=80,
+    max_examples=150,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
