@@ -38,13 +38,13 @@ def run(
     row_num: inputs.RowNumOption = None,
     row_slack: inputs.RowSlackOption = None,
     schema: inputs.SchemaOption = None,
-    sink: Annotated[str, typer.Option(help="console, parquet:DIR or jsonl:FILE.")] = "console",
+    sink: Annotated[str, typer.Option(help="console, parquet:DIR, delta:DIR or jsonl:FILE.")] = "console",
     bad_rows: Annotated[
-        str | None, typer.Option(help="Where bad rows go, with the reason: parquet:DIR or jsonl:FILE.")
+        str | None, typer.Option(help="Where bad rows go, with the reason: parquet:DIR, delta:DIR or jsonl:FILE.")
     ] = None,
     late_rows: Annotated[
         str | None,
-        typer.Option(help="Where late records go: parquet:DIR or jsonl:FILE. Under LATE SIDE they are the late rows."),
+        typer.Option(help="Where late records go, as for --sink. Under LATE SIDE they are the late rows."),
     ] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Folder for progress and state; without it a run cannot be continued.")
@@ -105,6 +105,8 @@ class Both:
     """
 
     def __init__(self, sink: str, late: str) -> None:
+        if sink == late and sink != "console":
+            raise QueryError(f"{sink} cannot take both the results and the late rows: give each a place of its own")
         self.results = batch_sink(sink)
         self.late = batch_sink(late)
 
@@ -119,6 +121,7 @@ class Both:
 
 def batch_sink(sink: str) -> Callable[[DataFrame, int], None]:
     """A writer of micro-batches for which writing one again changes nothing."""
+    from windrow.sinks.delta import Delta
     from windrow.sinks.jsonl import JsonLines
     from windrow.sinks.parquet import ParquetBatches
 
@@ -128,9 +131,11 @@ def batch_sink(sink: str) -> Callable[[DataFrame, int], None]:
             return _show
         case "parquet" if path:
             return ParquetBatches(path)
+        case "delta" if path:
+            return Delta(path)
         case "jsonl" if path:
             return JsonLines(path)
-    raise QueryError(f"unknown sink {sink!r}; available: console, parquet:DIR, jsonl:FILE")
+    raise QueryError(f"unknown sink {sink!r}; available: console, parquet:DIR, delta:DIR, jsonl:FILE")
 
 
 def _writer(frame: DataFrame, checkpoint: Path, once: bool) -> DataStreamWriter:
