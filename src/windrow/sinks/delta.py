@@ -76,7 +76,7 @@ class Delta:
     def commit(self, table: DeltaTable, app: str, batch: int, attempt: Path) -> None:
         """Make the rows that were written to the folder ``attempt`` part of the table, all at once and only once.
 
-        A micro-batch without rows needs no commit. If the same query has committed since ``table`` was read, this fails.
+        A micro-batch without rows needs no commit. If the query has committed since ``table`` was read, this fails.
         """
         from deltalake import CommitProperties, Transaction
 
