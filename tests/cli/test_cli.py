@@ -42,6 +42,12 @@ def test_doctor_says_what_is_missing_and_how_to_get_it(monkeypatch):
     assert "missing" in run(app, ["doctor"]).output
 
 
+def test_doctor_says_how_to_get_what_is_optional(monkeypatch):
+    monkeypatch.setattr(doctor, "OPTIONAL", {"no-such-package": "for --sink x: pip install x"})
+    [found] = [f for f in doctor.examine() if f.what == "no-such-package"]
+    assert (found.found, found.ok, found.advice) == ("none", True, "for --sink x: pip install x")
+
+
 @pytest.mark.parametrize("given", ["packets", "packets=parquet", "=parquet:x", "packets=xml:x"])
 def test_a_source_that_is_not_name_format_path_is_refused(given):
     with pytest.raises(QueryError, match="--source"):
@@ -118,15 +124,15 @@ def test_explain_and_run_over_files(spark, tmp_path):
     assert explained.exit_code == 0, explained.output
     for words in ("map side", "exchange by hash of k", "shard (transformWithState"):
         assert words in explained.output
-    out, state, bad = tmp_path / "out.jsonl", tmp_path / "state", tmp_path / "bad.jsonl"
-    where = ["--sink", f"jsonl:{out}", "--checkpoint", str(state), "--bad-rows", f"jsonl:{bad}", "--once", "--json"]
+    out, state, bad = tmp_path / "out.jsonl", tmp_path / "state", tmp_path / "bad"
+    where = ["--sink", f"jsonl:{out}", "--checkpoint", str(state), "--bad-rows", f"delta:{bad}", "--once", "--json"]
     result = run(app, ["run", *common, *where])
     assert result.exit_code == 0, result.output
     totals = json.loads(result.stdout.strip().split("\n")[-1])
     assert (totals["rows_in"], totals["rows_bad"], totals["rows_late"], totals["rows_out"]) == (5, 1, 0, 3)
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert sorted((r["k"], r["window_end"], r["n"]) for r in rows) == [("a", 10, 1), ("a", 20, 1), ("b", 10, 1)]
-    assert json.loads(bad.read_text())["reason"] == "the progress value is NULL"
+    assert pl.read_delta(str(bad))["reason"].to_list() == ["the progress value is NULL"]
 
 
 @pytest.mark.spark
