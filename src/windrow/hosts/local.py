@@ -11,11 +11,14 @@ from typing import Any
 import polars as pl
 
 from windrow.errors import CheckpointError, QueryError, listing
-from windrow.graph import Traffic
+from windrow.graph import Output, Traffic
 from windrow.hosts.arrivals import STATE, Arrivals, Clock
 from windrow.hosts.counters import OF_SIDES, ON_SPARK, Counter
+from windrow.hosts.outline import outline_of
+from windrow.hosts.report import Report
+from windrow.hosts.watched import OUTSIDE, REPORT, Watched
 from windrow.logical.nodes import Scan
-from windrow.operators.operator import Item, Side
+from windrow.operators.operator import Side
 from windrow.planner import Plan, whole_graph
 from windrow.progress import END, Punctuation
 from windrow.sources.files import Files, Unreadable, short
@@ -46,6 +49,7 @@ class LocalRun:
         self.plan = plan
         self.arrivals = Arrivals(clock)
         self.graph = whole_graph(plan)
+        self._watch()
         self._results: list[pl.DataFrame] = []
         self._side: dict[str, list[pl.DataFrame]] = {"bad": [], "late": [], "revised": []}
         self.counts = {counter.label: 0 for counter in Counter if counter not in ON_SPARK}
@@ -70,12 +74,14 @@ class LocalRun:
         frame, misfits = self._fitting(source).fit(rows)
         with self._whole():
             self.counts["rows_in"] += frame.height + misfits.height
+            self.known.read(source, frame.height + misfits.height)
             if misfits.height:
-                self._take([Side("bad", misfits.height, misfits)])
+                self._take([(OUTSIDE, Side("bad", misfits.height, misfits))])
             frame = self.arrivals.stamped(source, frame, self.plan.stamps_of(self._scan(source)))
             for port in ports:
-                self._take(self.graph.on_batch(port, frame))
-            self._take(self.graph.on_flush())
+                self._take(self.graph.feed(port, frame))
+            self._take(self.graph.flush())
+            self.known.ends_batch()
         return self
 
     def _fitting(self, source: str) -> Fitting:
@@ -123,7 +129,7 @@ class LocalRun:
                 reason = f"{file.path} is damaged: {short(error)}"
             if reason:
                 self.counts["files_bad"] += 1
-                self._take([Side("bad", 0, pl.DataFrame({REASON: [reason]}))])
+                self._take([(OUTSIDE, Side("bad", 0, pl.DataFrame({REASON: [reason]})))])
         # All at once: the order of files must not make rows of a finite source late.
         return self.push(source, pl.concat(frames)) if frames else self
 
@@ -150,8 +156,9 @@ class LocalRun:
     def _promised(self, promises: Mapping[int, Punctuation]) -> LocalRun:
         with self._whole():
             for port, promise in promises.items():
-                self._take(self.graph.on_punctuation(port, promise))
-            self._take(self.graph.on_flush())
+                self._take(self.graph.feed(port, promise))
+            self._take(self.graph.flush())
+            self.known.ends_batch()
         return self
 
     def results(self) -> pl.DataFrame:
@@ -175,7 +182,8 @@ class LocalRun:
     def snapshot(self) -> State:
         """All that is needed to continue. A run that failed has no snapshot."""
         self._check()
-        return {IDENTITY: self._identity, **self.arrivals.snapshot(), **self.graph.snapshot()}
+        known = {IDENTITY: self._identity, REPORT: self.known.snapshot()}
+        return {**known, **self.arrivals.snapshot(), **self.graph.snapshot()}
 
     def restore(self, state: Mapping[str, pl.DataFrame]) -> LocalRun:
         """Continue from a snapshot of the same query; one of another query or version is refused."""
@@ -189,8 +197,18 @@ class LocalRun:
             raise CheckpointError("\n".join(["this snapshot is of another query. What differs:", *differ]))
         self.arrivals.restore(chunks.pop(STATE, None))
         self.graph, self._failed = whole_graph(self.plan), None  # without anything that is left of an earlier run
+        self._watch()
+        self.known.restore(chunks.pop(REPORT, None))
         self.graph.restore(chunks)
         return self
+
+    def _watch(self) -> None:
+        """Note what goes by, for ``why``."""
+        self.known = Watched(self.graph, outline_of(self.plan))
+
+    def report(self) -> Report:
+        """What is known of the sources and operators now: what ``why`` is made of."""
+        return self.known.report()
 
     @cached_property
     def _nothing(self) -> pl.DataFrame:
@@ -232,8 +250,9 @@ class LocalRun:
     def _scan(self, source: str) -> Scan:
         return self.plan.reads()[self._ports(source)[0]].scan
 
-    def _take(self, items: Iterable[Item]) -> None:
-        for item in items:
+    def _take(self, outputs: Iterable[Output]) -> None:
+        for node, item in outputs:
+            self.known.note(node, item)
             if isinstance(item, Punctuation):
                 self.promised = item.value if item.group is None else self.promised
             elif (

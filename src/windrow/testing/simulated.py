@@ -8,6 +8,7 @@ still needed for what is Spark's: sources, sinks, offsets, processes that die.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -34,7 +35,7 @@ from windrow.api.stream import Stream
 from windrow.hosts.counters import NAMES
 from windrow.hosts.spark import shard as shards_of
 from windrow.hosts.spark.compile import BAD_ROWS, LATE_ROWS, RESULTS
-from windrow.hosts.spark.exchange import METRICS, Kind, partition_of
+from windrow.hosts.spark.exchange import MADE, METRICS, Kind, partition_of
 from windrow.hosts.spark.live_graphs import LiveGraphs
 from windrow.hosts.spark.native import applies
 from windrow.hosts.spark.ring import BATCH, QUERY
@@ -121,6 +122,7 @@ class MicroBatch:
     late: pl.DataFrame
     counts: dict[str, int]
     bad: pl.DataFrame = field(default_factory=pl.DataFrame)
+    reports: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Running:
@@ -147,9 +149,9 @@ class Running:
             self.checkpoint.ended += 1
             self.checkpoint.begun = None
         if not {RESULTS, LATE_ROWS} <= set(found.columns):
-            return MicroBatch(found, pl.DataFrame(), run.counts)
+            return MicroBatch(found, pl.DataFrame(), run.counts, reports=run.reports)
         results, late, bad = (_column(found, name) for name in (RESULTS, LATE_ROWS, BAD_ROWS))
-        return MicroBatch(results, late, run.counts, bad)
+        return MicroBatch(results, late, run.counts, bad, run.reports)
 
     def _now(self) -> datetime:
         return START + timedelta(seconds=self.checkpoint.ended) if self.spark.clock is None else self.spark.clock()
@@ -392,9 +394,11 @@ class Observed(Frame):
         found = self.inputs[0].partitions(run, first)
         for part in found:
             for batch in part:
-                for row in batch.select(["kind", "port", "value"]).to_pylist():
+                for row in batch.select(["kind", "port", "value", "blob"]).to_pylist():
                     if row["kind"] == Kind.COUNT:
                         run.counts[NAMES[row["port"]]] += row["value"]
+                    elif row["kind"] == Kind.REPORT and row["port"] == MADE:
+                        run.reports.append(json.loads(row["blob"]))
         return found
 
 
@@ -409,6 +413,7 @@ class Run:
     at: datetime = START
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NAMES, 0))
     properties: Mapping[str, str] = field(default_factory=dict)  # what Spark tells tasks of the micro-batch
+    reports: list[dict[str, Any]] = field(default_factory=list)  # of shards
     stages: int = 0
 
     def stage(self) -> int:

@@ -13,7 +13,8 @@ import pyarrow as pa
 from windrow.errors import PlanError
 from windrow.hosts.counters import Counter
 from windrow.hosts.described import BAD_SCHEMA
-from windrow.hosts.spark.exchange import COLUMNS, METRICS, Kind, decode
+from windrow.hosts.outline import outline_of
+from windrow.hosts.spark.exchange import COLUMNS, MADE, METRICS, REPORTS, Kind, decode
 from windrow.hosts.spark.files import MapFiles, load
 from windrow.hosts.spark.fragment import Fragment, Hosted
 from windrow.hosts.spark.map_side import MapSide, Taken
@@ -32,6 +33,7 @@ from windrow.sources.files import Files
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+MOST_REPORTS = 64  # shards whose reports go into the metrics of a micro-batch; all of them are in the checkpoint
 RULES = "ordered, slack, rows, partitions, markers, heartbeats, estimated, function"
 RESULTS, LATE_ROWS, BAD_ROWS = "result", "late", "bad"  # the struct columns of a DataFrame with all of them
 
@@ -199,10 +201,11 @@ class _Compiler:
         rows = reduce(lambda a, b: a.unionAll(b), [self._source(name, r, owners, ticks) for name, r in read.items()])
         live = None if self.depth is None else self.dormant
         runner = StreamingShards(self.plan, live) if self.streaming else BatchShards()
+        outline = outline_of(self.plan)
         for stages in self._levels(placed):
             for ring, some in self._by_runner(stages):
                 hosted = tuple(hosted for _, hosted in some)
-                fragment = Fragment(hosted, placed.ids, self.limit, owners, names, self.strategies)
+                fragment = Fragment(hosted, placed.ids, self.limit, owners, names, self.strategies, outline)
                 rows = (RingShards(self.plan, self.streaming) if ring else runner).rows(rows, fragment, some)
         return rows
 
@@ -242,7 +245,9 @@ class _Compiler:
             mine = (f.col("kind") == int(Kind.COUNT)) & (f.col("port") == counter.number)
             return f.sum(f.when(mine, f.col("value")).otherwise(0)).alias(counter.label)
 
-        return rows.observe(METRICS, *(count(counter) for counter in Counter))
+        report = f.when((f.col("kind") == int(Kind.REPORT)) & (f.col("port") == MADE), f.col("blob").cast("string"))
+        reports = f.slice(f.collect_list(report), 1, MOST_REPORTS).alias(REPORTS)
+        return rows.observe(METRICS, *(count(counter) for counter in Counter), reports)
 
 
 def decoded(batches: Iterator[pa.RecordBatch], kinds: tuple[Kind, ...]) -> Iterator[tuple[Kind, pl.DataFrame]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import polars as pl
 
@@ -12,15 +13,20 @@ from windrow.errors import ResultError
 from windrow.graph import Graph, Output
 from windrow.hosts.counters import Counter
 from windrow.hosts.isolation import isolate, queries_behind
-from windrow.hosts.spark.exchange import OUT, Kind, Row, decode
+from windrow.hosts.outline import NOTHING, Outline
+from windrow.hosts.report import note_judge, part_report
+from windrow.hosts.spark.exchange import MADE, NOTED, OUT, Kind, Row, decode
 from windrow.hosts.spark.map_side import Branch
 from windrow.hosts.spark.outbox import Outbox, Outboxes, Route, Sender
 from windrow.hosts.strategies import Strategies
-from windrow.operators import Audit
+from windrow.hosts.tally import Flows, Tally, encoded
+from windrow.operators import Audit, Judge
 from windrow.operators.progress.meld import group_of
 from windrow.planner import Meeting, Step, add_stage, add_steps
 from windrow.progress import START, Box, Punctuation, grown
 from windrow.progress import ended as ends_at
+
+BATCH = "streaming.sql.batchId"  # what Spark tells a task
 
 
 @dataclass(frozen=True)
@@ -28,13 +34,15 @@ class Outside:
     """An input of an arm whose rows come through the exchange: on one port, or on one for each shard they come from.
 
     ``judge``: what makes its promises from evidence. ``marked``: whether its source has markers, whose promises are
-    counted if they go backwards. ``again``: another input has the same source, and counts for both.
+    counted if they go backwards. ``again``: another input has the same source, and counts for both. ``source``: the key
+    of the source, if it is from one.
     """
 
     ports: int = 1
     judge: tuple[Step, ...] = ()
     marked: bool = False
     again: bool = False
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,9 @@ class Wiring:
     ends: dict[int, list[int]] = field(default_factory=dict)  # by node, the numbers of the exits that end there
     silent: set[int] = field(default_factory=set)
     stage_of: dict[int, int] = field(default_factory=dict)
+    judges: dict[str, int] = field(default_factory=dict)  # by the key of a source the node that judges it
+    flows: Flows = field(default_factory=lambda: Flows({}))
+    report: dict[str, Any] | None = None  # the last one; None if it has to be read from the state
 
 
 @dataclass(frozen=True)
@@ -86,6 +97,7 @@ class Fragment:
     owners: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # of queries that come and go, by stage
     names: Mapping[int, str] = field(default_factory=dict)  # of these queries, by number
     strategies: Strategies = field(default_factory=Strategies)
+    outline: Outline = NOTHING  # of the query
 
     def wiring(self) -> Wiring:
         """All stages as one graph."""
@@ -108,6 +120,7 @@ class Fragment:
         numbers = [stage.number for stage in self.stages]
         nodes = {number: [node for node, of in wired.stage_of.items() if of == number] for number in numbers}
         self.strategies.apply(wired.graph, [(self.owners.get(number, ()), nodes[number]) for number in numbers])
+        wired.graph.measure(wired.flows)
         return wired
 
     def _scope(self, stage: Hosted, route: Route) -> str:
@@ -128,7 +141,8 @@ class Fragment:
                 place = self.shards.index(shard) if route.shards else 0
                 boxes.append(Outbox(replace(route, port=route.port + place), ports))
         silent, stages = frozenset(wired.silent), wired.stage_of
-        return Outboxes(Sender(shard, shard), boxes, wired.ends, silent=silent, stage_of=stages)
+        names = {node.number: node.name for node in wired.graph.nodes}
+        return Outboxes(Sender(shard, shard), boxes, wired.ends, silent=silent, stage_of=stages, names=names)
 
     def run(self, wired: Wiring, shard: int, rows: Iterable[Row], ended: bool = False) -> Iterator[Row]:
         """One micro-batch: all data first, then the promises, so that nothing of the batch itself is late."""
@@ -148,6 +162,8 @@ class Fragment:
         for row in rows:
             if row.stage in batch.mine(self):
                 batch.take(row)
+            elif row.kind == Kind.REPORT and row.port == NOTED:
+                batch.noted.append(row)
             else:  # for a later level, or for the consumer of the result
                 yield row
         for at, row in batch.data():
@@ -163,6 +179,25 @@ class Fragment:
             counts[Counter.PROMISES_IGNORED] = 0
         counts[Counter.STATE_BYTES] = self._checked(graph, shard)
         yield from outboxes.last()
+        yield self._report(wired, outboxes, batch.noted)
+
+    def _report(self, wired: Wiring, outboxes: Outboxes, noted: Sequence[Row]) -> Row:
+        """What this shard knows now. It stays with the state, and goes to the consumer of the result."""
+        before, tally = wired.report, outboxes.tally
+        for row in sorted(noted, key=lambda row: row.tag):
+            assert row.blob is not None
+            tally.join(Tally.from_json(json.loads(row.blob)))
+        tally.note_flows(outboxes.names, wired.flows)
+        tally.results += outboxes.sender.counts[Counter.ROWS_OUT]
+        for key, node in wired.judges.items() if noted else ():
+            judge = wired.graph.node(node).operator
+            assert isinstance(judge, Judge)
+            note_judge(tally, key, judge)
+        total = Tally() if before is None else Tally.from_json(before["tally"])
+        total.add(tally, batch_number(total.batch + 1))
+        found = part_report(wired.graph, self.outline, total, before)
+        wired.report = {**found, "outline": self.outline.to_json() if noted else None}
+        return outboxes.sender.out(Kind.REPORT, total.batch, encoded(wired.report), MADE)
 
     def _queries(self, wired: Wiring, node: int) -> Iterator[int]:
         """The queries that take what comes out of a node by an exit, or that its stage belongs to."""
@@ -184,6 +219,15 @@ class Fragment:
         return held
 
 
+def batch_number(otherwise: int) -> int:
+    """The number of the micro-batch, where Spark tells it."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    number = None if context is None else (getattr(context, "_localProperties", None) or {}).get(BATCH)
+    return otherwise if number is None else int(number)
+
+
 def _fed(graph: Graph, port: int, item: pl.DataFrame | Punctuation) -> list[Output]:
     """What comes out; nothing if the query behind an input has been taken out."""
     return graph.feed(port, item) if graph.feeds(port) else []
@@ -197,6 +241,7 @@ class _Batch:
     """The exchange rows of a micro-batch for the stages of one level, sorted out."""
 
     rows: list[Row] = field(default_factory=list)
+    noted: list[Row] = field(default_factory=list)  # for the report
     evidence: dict[At, list[Row]] = field(default_factory=dict)
     promised: dict[tuple[At, bytes | None], int] = field(default_factory=dict)
     reached: dict[At, int] = field(default_factory=dict)
@@ -277,6 +322,8 @@ def _add_judge(wired: Wiring, each: Outside, stage: int, port: int, meeting: int
     graph, first = wired.graph, len(wired.graph.nodes)
     end = add_steps(graph, each.judge, None)
     wired.shown[stage, port] = len(graph.inputs) - 1
+    if isinstance(graph.node(first).operator, Judge):
+        wired.judges.setdefault(each.source, first)
     graph.connect(end, meeting, place)
     if each.again:
         wired.silent |= set(range(first, end + 1))

@@ -11,9 +11,11 @@ import pyarrow as pa
 from windrow.graph import Graph
 from windrow.hosts.counters import Counter
 from windrow.hosts.isolation import isolate, queries_behind
-from windrow.hosts.spark.exchange import OUT, Kind, Row, record_batch
+from windrow.hosts.spark.exchange import NOTED, OUT, Kind, Row, record_batch
 from windrow.hosts.spark.outbox import Outbox, Outboxes, Route, Sender
 from windrow.hosts.strategies import Strategies
+from windrow.hosts.tally import Flows, encoded
+from windrow.operators import Punctuate
 from windrow.planner import Shared, Step, add_steps
 from windrow.progress import END, Punctuation
 from windrow.sources.frames import normal
@@ -35,6 +37,7 @@ class Taken:
 
     steps: tuple[Step, ...]
     branches: tuple[Branch, ...]
+    key: str = ""  # of the source as it is read here
 
 
 class MapSide:
@@ -68,7 +71,8 @@ class MapSide:
     def last(self, outboxes: Outboxes) -> list[Row]:
         """What a task sends after all its rows."""
         ticks = [outboxes.sender.out(Kind.TICK, 0)._replace(shard=shard) for shard in self.ticks]
-        return [*outboxes.last(), *ticks]
+        noted = outboxes.sender.out(Kind.REPORT, 0, encoded(outboxes.tally.to_json()), NOTED)
+        return [*outboxes.last(), *ticks, noted]
 
     def unread(self, outboxes: Outboxes, reasons: Sequence[str]) -> list[Row]:
         """Where queries come and go, files that cannot be read are among their bad rows, with the reason."""
@@ -88,6 +92,10 @@ class MapSide:
     def run(self, frames: Iterable[pl.DataFrame], outboxes: Outboxes) -> Iterator[list[Row]]:
         """The exchange rows of some data; promises and counts stay in the outboxes."""
         graph, ends, _ = self._graph()
+        entered = [n for n in graph.nodes if isinstance(n.operator, Punctuate)]
+        read = dict(zip((n.number for n in entered), (taken.key for taken in self.reads), strict=True))
+        flows = Flows(read)
+        graph.measure(flows)
         if self.ticks:
             routes = [box.route for box in outboxes.boxes]
 
@@ -99,10 +107,14 @@ class MapSide:
         ports = range(len(self.reads))
         for frame in frames:
             outboxes.sender.counts[Counter.ROWS_IN] += frame.height
+            outboxes.tally.rows[self.name] = outboxes.tally.rows.get(self.name, 0) + frame.height
             if rows := [row for port in ports if graph.feeds(port) for row in outboxes.rows(graph.feed(port, frame))]:
                 yield rows
         if rows := list(outboxes.rows(graph.flush())):
             yield rows
+        outboxes.tally.note_flows({n.number: n.name for n in graph.nodes}, flows, f"{self.name}/")
+        for node in entered:
+            outboxes.tally.note_promise(read[node.number], node.operator.promises.low)  # type: ignore[attr-defined]
         if self.ends:
             for port in ports:
                 list(outboxes.rows(graph.feed(port, Punctuation(END))))

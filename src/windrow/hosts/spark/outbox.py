@@ -13,6 +13,7 @@ from windrow.graph import Output
 from windrow.hosts.counters import OF_SIDES, Counter
 from windrow.hosts.described import described
 from windrow.hosts.spark.exchange import OUT, Kind, Row, encode
+from windrow.hosts.tally import Tally
 from windrow.operators.operator import Side
 from windrow.operators.progress.meld import group_text
 from windrow.planner import ByKeys, Partition
@@ -158,6 +159,8 @@ class Outboxes:
     stage_of: Mapping[int, int] = field(default_factory=dict)
     concerned: Callable[[int, Side], Iterable[int]] | None = None
     source: str = ""
+    tally: Tally = field(default_factory=Tally)
+    names: Mapping[int, str] = field(default_factory=dict)  # of nodes, where the tally is of a shard
     _marks: dict[int, list[pl.DataFrame]] = field(default_factory=dict, init=False)
 
     def rows(self, outputs: Iterable[Output]) -> Iterator[Row]:
@@ -184,6 +187,7 @@ class Outboxes:
                 self.sender.failed.setdefault(query, side.rows["error"][0])
         elif node not in self.silent:
             self.sender.counts[OF_SIDES[side.kind]] += side.count
+            self.tally.note_side(self.names.get(node, self.source), side)
             if self.concerned is not None:
                 yield from self._of_queries(node, side, sorted(set(self.concerned(node, side))))
             elif side.kind == "late" and side.rows.width:
