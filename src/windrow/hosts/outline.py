@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from windrow.planner import Plan, Read, Stage
 from windrow.planner.origins import Entries, entries, key_of
 from windrow.spec.rules import BySource
 
+FILTER, KEEPS = "select", "keep rows where "  # a step of WHERE, and what it says
 ROWS, INTEGER, DATE, TIME, ZONED = "row number", "integer", "date", "timestamp", "timestamp in UTC"
 
 
@@ -39,6 +40,7 @@ class SourceOutline:
     marker_by: tuple[str, ...] = ()
     parts_by: str | None = None  # the column of its partitions, where each promises for itself
     parts: int = 0  # how many of them must be there before all are promised anything
+    filters: tuple[str, ...] = ()  # the conditions that its rows are tested with first
 
 
 @dataclass(frozen=True)
@@ -93,9 +95,14 @@ NOTHING = Outline((), ())
 def outline_of(plan: Plan) -> Outline:
     """The outline of a plan."""
     ways = entries(plan)
-    sources = {key_of(read): _source(read) for read in plan.reads()}
+    sources = {key_of(read): replace(_source(read), filters=_filters(plan, read)) for read in plan.reads()}
     stages = tuple(_stage(stage, ways[stage.number]) for stage in plan.stages())
     return Outline(tuple(sources.values()), stages, ways, tuple(key_of(read) for read in plan.reads()))
+
+
+def _filters(plan: Plan, read: Read) -> tuple[str, ...]:
+    steps = [step for pipeline in plan.pipelines() if pipeline.source is read for step in pipeline.steps]
+    return tuple(dict.fromkeys(step.says.removeprefix(KEEPS) for step in steps if step.name == FILTER))
 
 
 def _source(read: Read) -> SourceOutline:

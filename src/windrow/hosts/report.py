@@ -14,7 +14,7 @@ from typing import Any
 
 from windrow.graph import Graph
 from windrow.hosts.outline import DATE, NOTHING, TIME, ZONED, Outline, SourceOutline, StageOutline
-from windrow.hosts.tally import SLOWEST, Aside, Seen, Tally
+from windrow.hosts.tally import OF, SLOWEST, Aside, Seen, Tally
 from windrow.operators import Judge
 from windrow.operators.operator import Wait
 from windrow.operators.windows.window_operator import WindowOperator
@@ -94,9 +94,12 @@ class Held:
 
 @dataclass(frozen=True)
 class Part:
-    """An operator: rows in and out, of all and of the last micro-batch, and its state."""
+    """An operator: rows in and out, of all and of the last micro-batch, and its state. ``source``: where it takes the
+    rows of one source only, before anything holds them.
+    """
 
     name: str
+    source: str = ""
     rows_in: int = 0
     rows_out: int = 0
     recent_in: int = 0
@@ -283,18 +286,14 @@ def merged(parts: Iterable[Mapping[str, Any]], times: Mapping[int, int] | None =
     for part in found:
         for name, size in part["state"].items():
             state[name] = state.get(name, 0) + size
-    names = dict.fromkeys([*total.flows, *state])
-    lines = []
-    for name in names:
-        (taken, given), (taken_now, given_now) = total.flows.get(name, [0, 0]), recent.get(name, [0, 0])
-        lines.append(Part(name, taken, given, taken_now, given_now, state.get(name, 0)))
+    lines = _parts(total.flows, recent, state)
     held = _held([wait for part in found for wait in part["waits"]])
     return Report(
         outline,
         last,
         sources,
         held,
-        tuple(lines),
+        lines,
         total.late,
         total.bad,
         total.results,
@@ -302,6 +301,18 @@ def merged(parts: Iterable[Mapping[str, Any]], times: Mapping[int, int] | None =
         len(found),
         dict(times or {}),
     )
+
+
+def _parts(
+    flows: Mapping[str, Sequence[int]], recent: Mapping[str, Sequence[int]], state: Mapping[str, int]
+) -> tuple[Part, ...]:
+    """A line for each operator: rows are counted under its name, or under its source and its name."""
+    found, left = [], dict(state)
+    for key in flows:
+        source, _, name = key.rpartition(OF)
+        (taken, given), (taken_now, given_now) = flows[key], recent.get(key, (0, 0))
+        found.append(Part(name, source, taken, given, taken_now, given_now, left.pop(name, 0)))
+    return *found, *(Part(name, bytes=size) for name, size in left.items())
 
 
 def _held(waits: Sequence[Mapping[str, Any]]) -> tuple[Held, ...]:

@@ -18,6 +18,7 @@ from windrow.spec.names import PROGRESS, REASON
 EXAMPLES = 3  # of late rows, and of each reason why rows are bad
 REASONS = 5
 WIDTH = 300  # characters of an example
+OF = "\t"  # between a source and a node that takes its rows only
 SLOWEST = 5  # partitions of a source, and groups, that are named
 
 

@@ -10,9 +10,9 @@ import polars as pl
 from windrow.graph import Graph
 from windrow.hosts.outline import Outline
 from windrow.hosts.report import Report, merged, note_judge, part_report
-from windrow.hosts.tally import Flows, Tally
+from windrow.hosts.tally import OF, Flows, Tally
 from windrow.operators import Generate, Punctuate
-from windrow.operators.operator import Item, Side
+from windrow.operators.operator import Item, Side, Stateless
 
 REPORT = "@report"  # the chunk of a snapshot with what was known
 OUTSIDE = -1  # where what was found before the graph is from
@@ -24,6 +24,7 @@ class Watched:
     def __init__(self, graph: Graph, outline: Outline) -> None:
         self.graph, self.outline = graph, outline
         self.names = {node.number: node.name for node in graph.nodes}
+        self.of = {node.number: f"{of}{OF}{node.name}" for node in graph.nodes if (of := self._source(node.number))}
         self.entered = {
             node.number: outline.reads[int(node.name.partition("/")[0].removeprefix("read"))]
             for node in graph.nodes
@@ -33,6 +34,17 @@ class Watched:
         graph.measure(self.flows)
         self.total, self.now = Tally(), Tally()
         self.before: dict[str, Any] | None = None
+
+    def _source(self, number: int) -> str | None:
+        """The source of which a node takes the rows, if it is before all that holds state."""
+        while (before := self.graph.predecessors(number)) and isinstance(self.graph.node(number).operator, Stateless):
+            if len(before) > 1:
+                return None
+            [number] = before
+        scope = self.graph.node(number).name.partition("/")[0]
+        if not scope.startswith("read"):
+            return None
+        return self.outline.reads[int(scope.removeprefix("read"))].rpartition(":")[0]
 
     def read(self, source: str, rows: int) -> None:
         """Rows of a source that come in."""
@@ -48,7 +60,7 @@ class Watched:
     def ends_batch(self) -> None:
         """All that belongs together has come."""
         tally, self.now = self.now, Tally()
-        tally.note_flows(self.names, self.flows)
+        tally.note_flows({**self.names, **self.of}, self.flows)
         for number, key in self.entered.items():
             operator = self.graph.node(number).operator
             if isinstance(operator, Generate):

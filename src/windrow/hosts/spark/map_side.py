@@ -14,7 +14,7 @@ from windrow.hosts.isolation import isolate, queries_behind
 from windrow.hosts.spark.exchange import NOTED, OUT, Kind, Row, record_batch
 from windrow.hosts.spark.outbox import Outbox, Outboxes, Route, Sender
 from windrow.hosts.strategies import Strategies
-from windrow.hosts.tally import Flows, encoded
+from windrow.hosts.tally import OF, Flows, encoded
 from windrow.operators import Punctuate
 from windrow.planner import Shared, Step, add_steps
 from windrow.progress import END, Punctuation
@@ -112,7 +112,7 @@ class MapSide:
                 yield rows
         if rows := list(outboxes.rows(graph.flush())):
             yield rows
-        outboxes.tally.note_flows({n.number: n.name for n in graph.nodes}, flows, f"{self.name}/")
+        outboxes.tally.note_flows({n.number: n.name for n in graph.nodes}, flows, f"{self.name}{OF}")
         for node in entered:
             outboxes.tally.note_promise(read[node.number], node.operator.promises.low)  # type: ignore[attr-defined]
         if self.ends:
