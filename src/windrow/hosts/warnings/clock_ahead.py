@@ -7,13 +7,20 @@ from collections.abc import Iterator
 from windrow.hosts.outline import TIME, ZONED
 from windrow.hosts.report import Report, Source, clock
 from windrow.hosts.warnings.time_zone import shift
-from windrow.hosts.warnings.warned import SECOND, Looked, Warned, length_text
+from windrow.hosts.warnings.warned import SECOND, Looked, Warned, from_cause
+from windrow.hosts.why.case import Case, length
+from windrow.hosts.why.causes import future_clock
 
 NEAR = 60 * SECOND  # clocks of machines differ
 
 
 def clock_ahead(looked: Looked) -> Iterator[Warned]:
-    """Compared with when the micro-batch began that read them. Whole hours are another zone, not a wrong clock."""
+    """One row that has made the others late; or rows that are ahead of the micro-batch that reads them, unless by whole
+    hours, which is another zone and not a wrong clock.
+    """
+    if (found := future_clock(Case(looked.report))) is not None:
+        yield from_cause("clock_ahead", found)
+        return
     for source in looked.report.sources:
         ahead = ahead_by(looked.report, source)
         if ahead is None or shift(looked.report, source) is not None:
@@ -21,11 +28,11 @@ def clock_ahead(looked: Looked) -> Iterator[Warned]:
         began = clock(looked.report.times[source.seen.came])
         yield Warned(
             "clock_ahead",
-            source.declared.key,
-            f"stream {source.name!r} has rows from the future: {source.declared.attribute} "
+            source.name,
+            f"Source `{source.name}` has rows from the future: {source.declared.attribute} "
             f"{source.text(source.seen.recent[2])} was read in micro-batch {source.seen.came}, which began at {began}, "
-            f"{length_text(ahead, source.declared.kind)} earlier. They promise too much, and others become late: keep them "
-            "out with arrival= (the time at which a row arrived) and ahead='1 minute'",
+            f"{length(ahead, source.declared.kind)} earlier. Such rows promise too much, and make others late: correct "
+            "the clock, and keep them out with wr.stream(.., ahead='1 minute', arrival=..).",
         )
 
 
@@ -34,5 +41,4 @@ def ahead_by(report: Report, source: Source) -> int | None:
     began, greatest = report.times.get(source.seen.came), source.seen.recent[2]
     if began is None or greatest is None or source.declared.kind not in (TIME, ZONED):
         return None
-    ahead = greatest - began
-    return ahead if ahead > NEAR + (source.declared.slack or 0) else None
+    return greatest - began if greatest - began > NEAR + (source.declared.slack or 0) else None

@@ -1,4 +1,4 @@
-"""Timestamps in another unit than they are used in: seconds since 1970 taken for milliseconds, or the other way round."""
+"""Timestamps in another unit than they are used in: seconds since 1970 taken for milliseconds, or the other way."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def _misread(source: Source) -> str | None:
     for factor, mistake in MISREAD:
         low, high = FIRST * SECOND, LAST * SECOND
         if _all_in(source, *((low // factor, high // factor) if factor > 0 else (low * -factor, high * -factor))):
+            least, greatest = source.text(source.seen.least), source.text(source.seen.greatest)
             return (
-                f"{source.declared.attribute} of stream {source.name!r} is from {source.text(source.seen.least)} to "
-                f"{source.text(source.seen.greatest)}: that looks like {mistake}. Make timestamps of the numbers in their "
-                "own unit: timestamp_seconds(c), timestamp_millis(c) or timestamp_micros(c) in Spark SQL, "
-                "pl.from_epoch(c, time_unit=..) in Polars"
+                f"Column {source.declared.attribute} of source `{source.name}` is from {least} to {greatest}: that looks "
+                f"like {mistake}. Make timestamps of the numbers in their own unit: timestamp_seconds(c), "
+                "timestamp_millis(c) or timestamp_micros(c) in Spark SQL, pl.from_epoch(c, time_unit=..) in Polars."
             )
     return None
 
@@ -66,8 +66,8 @@ def _unlike(source: Source, length: int) -> str | None:
             return None
         shown, right, meant = f"{length / 3600:.1f} hours", f"{length // 1000}", f"{length // 1000} seconds"
     return (
-        f"{source.declared.attribute} of stream {source.name!r} looks like {unit} since 1970, and a window of {length} is "
-        f"{shown} then. If {meant} are meant, write {right}"
+        f"Column {source.declared.attribute} of source `{source.name}` looks like {unit} since 1970, and a window of "
+        f"{length} is {shown} then. If {meant} are meant, write {right}."
     )
 
 

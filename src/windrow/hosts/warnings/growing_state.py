@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from windrow.hosts.outline import StageOutline
 from windrow.hosts.report import Report, Source, operator_of, stage_of
@@ -12,7 +13,7 @@ from windrow.progress import START
 LARGE = 16 << 20  # bytes; less is no concern
 REPORTS = 9  # that are compared
 GROWTH = 1.25  # from quarter to quarter
-ENDLESS = ("landmark", "partitioned", "as-of join")  # algorithms that keep something of each key for ever
+ENDLESS = ("running", "partitioned", "as-of-join")  # algorithms that keep something of each key for ever
 STILL = 8  # micro-batches with rows in which a source has promised nothing more
 
 
@@ -28,18 +29,21 @@ def growing_state(looked: Looked) -> Iterator[Warned]:
     sources = [s for key in (stage.sources if stage is not None else ()) if (s := now.source(key)) is not None]
     if still := [source for source in sources if _stands(source)]:
         remedy = (
-            f"{still[0].name!r} has promised nothing more since micro-batch {still[0].seen.moved}, so nothing closes: see "
-            "why it does not, or take it out of the union"
+            f"source `{still[0].name}` has promised nothing more since micro-batch {still[0].seen.moved}, so nothing "
+            "closes: see why it does not, or take it out of the union"
         )
     elif stage is not None and any(_should_be_full(stage, source, reports[0]) for source in sources):
-        remedy = "promises go on, but free too little: bound its keys (max_keys= of an as-of join), or shorten its windows"
+        remedy = (
+            "promises go on, but free too little: bound its keys (max_keys= of an as-of join), or shorten its windows"
+        )
     else:
         return
+    where = f"{operator_of(largest.name)} of stage {stage_of(largest.name)}"
     yield Warned(
         "growing_state",
         largest.name,
-        f"the state grows with every micro-batch, to {now.state_bytes >> 20:,} MiB now, most of it in "
-        f"{operator_of(largest.name)} of stage {stage_of(largest.name)}: {remedy}. state_limit= stops the query in time",
+        f"The state grows with every micro-batch, to {now.state_bytes >> 20:,} MiB now, most of it in {where}: {remedy}. "
+        "state_limit= stops the query in time.",
     )
 
 
@@ -54,11 +58,12 @@ def _should_be_full(stage: StageOutline, source: Source, first: Report) -> bool:
 
 
 def _grows(reports: Sequence[Report]) -> bool:
-    places = [round(quarter * (len(reports) - 1) / 4) for quarter in range(5)]
-    sizes = [max(1, reports[place].state_bytes) for place in places]
-    first, last = (sum(s.seen.recent[0] for s in reports[place].sources) for place in (places[1], -1))
-    steps = zip(sizes, sizes[1:], strict=False)
-    return all(after >= GROWTH * before for before, after in steps) and last <= 2 * max(1, first)
+    first, last = reports[0].batch, reports[-1].batch
+    ends = [first + quarter * (last - first) / 4 for quarter in range(5)]
+    places = [next(report for report in reports if report.batch >= end) for end in ends]
+    sizes = [max(1, report.state_bytes) for report in places]
+    rows = [sum(source.seen.recent[0] for source in report.sources) for report in places]
+    return all(after >= GROWTH * before for before, after in pairwise(sizes)) and rows[-1] <= 2 * max(1, rows[1])
 
 
 def _stands(source: Source) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from windrow.hosts.warnings.one_window import one_window
-from windrow.hosts.warnings.warned import Looked, Warned, length_text
+from windrow.hosts.warnings.warned import Looked, Warned
+from windrow.hosts.why.case import length as in_words
 
 BATCHES = 3
 
@@ -21,12 +22,12 @@ def long_window(looked: Looked) -> Iterator[Warned]:
         least, greatest = source.seen.least, source.seen.greatest
         if least is None or greatest is None or greatest - least >= length:
             continue
-        covered = length_text(greatest - least, stage.kind)
+        covered = in_words(greatest - least, stage.kind)
         yield Warned(
             "long_window",
             f"{source.declared.key} {stage.number}",
-            f"no window of {length_text(length, stage.kind)} is over yet: the rows of stream {source.name!r} so far cover "
-            f"{covered} ({source.text(least)} to {source.text(greatest)}). Wait, make RANGE shorter, or look at windows "
-            "before their end with EMIT EARLY",
+            f"No window of {in_words(length, stage.kind)} is over yet: the rows of source `{source.name}` so far cover "
+            f"{covered} ({source.text(least)} to {source.text(greatest)}). Wait, make RANGE shorter, or look at "
+            "windows before their end with EMIT EARLY.",
             hint=True,
         )

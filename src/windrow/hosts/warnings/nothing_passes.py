@@ -1,29 +1,17 @@
-"""A filter that lets nothing pass."""
+"""A filter that removes everything."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from windrow.hosts.report import Part, Report, operator_of
-from windrow.hosts.warnings.warned import ENOUGH, Looked, Warned
-
-FILTER = "select"
+from windrow.hosts.warnings.warned import ENOUGH, Looked, Warned, from_cause
+from windrow.hosts.why.case import Case
+from windrow.hosts.why.causes import filter_removes_everything
 
 
 def nothing_passes(looked: Looked) -> Iterator[Warned]:
-    """Of many rows not one has passed since the start."""
-    for part in closed(looked.report):
-        if part.rows_in >= ENOUGH:
-            yield Warned(
-                "nothing_passes",
-                part.name,
-                f"none of {part.rows_in:,} rows has passed a filter ({part.name}). Compare the condition with what is in "
-                "the rows: capital letters, spaces, units, NULL (which is never equal to anything)",
-            )
-
-
-def closed(report: Report) -> Iterator[Part]:
-    """The filters that have let nothing pass."""
-    for part in report.parts:
-        if operator_of(part.name) == FILTER and part.rows_in and not part.rows_out:
-            yield part
+    """Of many rows not one has passed since the start. What is looked for can be rare, so a few rows say nothing."""
+    found = filter_removes_everything(Case(looked.report))
+    source = next((s for s in looked.report.sources if found is not None and s.name == found.source), None)
+    if found is not None and source is not None and source.seen.rows >= ENOUGH:
+        yield from_cause("nothing_passes", found)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from windrow.hosts.outline import TIME, ZONED
 from windrow.hosts.report import Report, Source
-from windrow.hosts.warnings.warned import ENOUGH, SECOND, Looked, Warned, length_text
+from windrow.hosts.warnings.warned import ENOUGH, SECOND, Looked, Warned
+from windrow.hosts.why.case import length as in_words
 
 SMALL = 1000  # a slide is so many times as long as what the rows cover
 LONG = 10 * SECOND  # how long it must have taken them to come
@@ -22,9 +23,9 @@ def one_window(looked: Looked) -> Iterator[Warned]:
             yield Warned(
                 "one_window",
                 f"{source.declared.key} {stage.number}",
-                f"all {source.seen.rows:,} rows of stream {source.name!r} are in one window: their "
+                f"All {source.seen.rows:,} rows of source `{source.name}` are in one window: their "
                 f"{source.declared.attribute} is from {source.text(source.seen.least)} to "
-                f"{source.text(source.seen.greatest)}, and a window begins every {length_text(slide, stage.kind)}. Is "
+                f"{source.text(source.seen.greatest)}, and a window begins every {in_words(slide, stage.kind)}. Is "
                 f"{source.declared.attribute} the time of the rows, and in the right unit?",
                 hint=looked.report.batch < 0,
             )

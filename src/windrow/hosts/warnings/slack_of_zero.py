@@ -18,8 +18,8 @@ def slack_of_zero(looked: Looked) -> Iterator[Warned]:
             yield Warned(
                 "slack_of_zero",
                 given.key,
-                f"stream {given.name!r} has a slack of zero: a row with a smaller {given.attribute} than one before it is "
-                "late. If rows can be out of order, say by how much (slack='10 seconds', --slack '10 seconds'); if they "
-                "are in order, say that (punctuation=wr.promise.ordered(), --punctuation 'ordered()')",
+                f"Source `{given.name}` has a slack of zero: a row with a smaller {given.attribute} than one before it "
+                "is late. If rows can be out of order, say by how much (slack='10 seconds', --slack '10 seconds'); if "
+                "they are in order, say that (punctuation=wr.promise.ordered(), --punctuation 'ordered()').",
                 hint=True,
             )

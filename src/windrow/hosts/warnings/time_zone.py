@@ -8,7 +8,9 @@ from collections.abc import Iterator
 
 from windrow.hosts.outline import TIME, ZONED
 from windrow.hosts.report import Report, Source
-from windrow.hosts.warnings.warned import SECOND, Looked, Warned
+from windrow.hosts.warnings.warned import SECOND, Looked, Warned, from_cause
+from windrow.hosts.why.case import Case, length
+from windrow.hosts.why.causes import wrong_time_zone
 
 QUARTER, NEAR = 15 * 60 * SECOND, 60 * SECOND
 LEAST, MOST = 2 * QUARTER, 14 * 4 * QUARTER  # of the offsets of time zones
@@ -16,20 +18,23 @@ LONG = 60 * SECOND  # for how long a shift into the past must stay the same
 
 
 def time_zone(looked: Looked) -> Iterator[Warned]:
-    """Ahead of the clock, one micro-batch tells. Behind it, old rows look the same until the shift has not changed for
-    some time, while rows came.
+    """Compared with another source, or with the clock. Ahead of the clock one micro-batch tells; behind it old rows
+    look the same, until the shift has not changed for some time while rows came.
     """
+    if (found := wrong_time_zone(Case(looked.report))) is not None:
+        yield from_cause("time_zone", found)
+        return
     for source in looked.report.sources:
-        found = shift(looked.report, source)
-        if found is None or (found < 0 and not _lasts(looked, source, found)):
+        shifted = shift(looked.report, source)
+        if shifted is None or (shifted < 0 and not _lasts(looked, source, shifted)):
             continue
-        hours = f"{found / (4 * QUARTER):+g}"
+        way = "ahead of" if shifted > 0 else "behind"
         yield Warned(
             "time_zone",
-            source.declared.key,
-            f"{source.declared.attribute} of stream {source.name!r} differs from the clock by {hours} hours in all rows: "
-            "that looks like local times read as UTC. Give them their zone: to_utc_timestamp(c, 'Europe/Berlin') in Spark "
-            "SQL, parse='%Y-%m-%d %H:%M:%S%z' for text that names it",
+            source.name,
+            f"All rows of source `{source.name}` are {length(abs(shifted), TIME)} {way} the clock: "
+            f"{source.declared.attribute} looks like the local time of another zone, read as UTC. Give it its zone: "
+            "to_utc_timestamp(c, 'Europe/Berlin') in Spark SQL, parse='%Y-%m-%d %H:%M:%S%z' for text that names it.",
         )
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-import polars as pl
-
-from windrow.hosts.outline import DATE, TIME, ZONED, StageOutline
+from windrow.hosts.outline import StageOutline
 from windrow.hosts.report import Report, Source
-from windrow.logical.explain import span
+from windrow.hosts.why.case import Cause
 
 ENOUGH = 1000  # rows before anything is said about all of them
 SECOND = 1_000_000
@@ -58,13 +56,6 @@ class Looked:
 Rule = Callable[[Looked], Iterator[Warned]]
 
 
-def length_text(value: int, kind: str) -> str:
-    """A length in words.
-
-    >>> length_text(90_000_000, "timestamp"), length_text(90, "integer")
-    ('90 seconds', '90')
-    """
-    if kind in (TIME, ZONED):
-        rounded = value if abs(value) < SECOND else value // SECOND * SECOND
-        return span(rounded, pl.Datetime("us"))
-    return span(value, pl.Date() if kind == DATE else pl.Int64())
+def from_cause(rule: str, cause: Cause) -> Warned:
+    """The warning where ``why`` would find the same."""
+    return Warned(rule, cause.source or "", f"{cause.sentence} {cause.remedy}")
