@@ -8,7 +8,7 @@ from windrow.hosts.outline import TIME, ZONED
 from windrow.hosts.report import Report, Source, clock
 from windrow.hosts.warnings.time_zone import shift
 from windrow.hosts.warnings.warned import SECOND, Looked, Warned, from_cause
-from windrow.hosts.why.case import Case, length
+from windrow.hosts.why.case import Case, Cause, length
 from windrow.hosts.why.causes import future_clock
 
 NEAR = 60 * SECOND  # clocks of machines differ
@@ -18,7 +18,7 @@ def clock_ahead(looked: Looked) -> Iterator[Warned]:
     """One row that has made the others late; or rows that are ahead of the micro-batch that reads them, unless by whole
     hours, which is another zone and not a wrong clock.
     """
-    if (found := future_clock(Case(looked.report))) is not None:
+    if (found := one_row(looked)) is not None:
         yield from_cause("clock_ahead", found)
         return
     for source in looked.report.sources:
@@ -34,6 +34,21 @@ def clock_ahead(looked: Looked) -> Iterator[Warned]:
             f"{length(ahead, source.declared.kind)} earlier. Such rows promise too much, and make others late: correct "
             "the clock, and keep them out with wr.stream(.., ahead='1 minute', arrival=..).",
         )
+
+
+def one_row(looked: Looked) -> Cause | None:
+    """Where one row far ahead has made the others late, and not a source that sends old rows again: then the greatest
+    value has come with a jump.
+    """
+    found = future_clock(Case(looked.report))
+    source = next((s for s in looked.report.sources if found is not None and s.name == found.source), None)
+    if source is None or source.seen.greatest is None:
+        return None
+    before = [r.source(source.declared.key) for r in looked.before]
+    lower = [b.seen.greatest for b in before if b is not None and b.seen.greatest is not None]
+    last = max((value for value in lower if value < source.seen.greatest), default=None)
+    ahead = source.seen.greatest - (source.seen.recent[2] or 0)
+    return found if last is None or 2 * (source.seen.greatest - last) > ahead else None
 
 
 def ahead_by(report: Report, source: Source) -> int | None:

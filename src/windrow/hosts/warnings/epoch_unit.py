@@ -42,8 +42,8 @@ def _misread(source: Source) -> str | None:
         if _all_in(source, *((low // factor, high // factor) if factor > 0 else (low * -factor, high * -factor))):
             least, greatest = source.text(source.seen.least), source.text(source.seen.greatest)
             return (
-                f"Column {source.declared.attribute} of source `{source.name}` is from {least} to {greatest}: that looks "
-                f"like {mistake}. Make timestamps of the numbers in their own unit: timestamp_seconds(c), "
+                f"Column {source.declared.attribute} of source `{source.name}` is from {least} to {greatest}: that "
+                f"looks like {mistake}. Make timestamps of the numbers in their own unit: timestamp_seconds(c), "
                 "timestamp_millis(c) or timestamp_micros(c) in Spark SQL, pl.from_epoch(c, time_unit=..) in Polars."
             )
     return None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from windrow.hosts.warnings.clock_ahead import one_row
 from windrow.hosts.warnings.warned import Looked, Warned, from_cause
 from windrow.hosts.why.case import Case
-from windrow.hosts.why.causes import all_late, future_clock
+from windrow.hosts.why.causes import all_late
 
 LEAST = 100  # rows of a micro-batch
 
@@ -15,7 +16,7 @@ def every_row_late(looked: Looked) -> Iterator[Warned]:
     """In the last micro-batch that brought rows, unless one row with a wrong clock is the cause."""
     case = Case(looked.report)
     found = all_late(case)
-    if found is not None and late_now(looked) >= LEAST and future_clock(case) is None:
+    if found is not None and late_now(looked) >= LEAST and one_row(looked) is None:
         yield from_cause("every_row_late", found)
 
 

@@ -42,8 +42,8 @@ def growing_state(looked: Looked) -> Iterator[Warned]:
     yield Warned(
         "growing_state",
         largest.name,
-        f"The state grows with every micro-batch, to {now.state_bytes >> 20:,} MiB now, most of it in {where}: {remedy}. "
-        "state_limit= stops the query in time.",
+        f"The state grows with every micro-batch, to {now.state_bytes >> 20:,} MiB now, most of it in {where}: "
+        f"{remedy}. state_limit= stops the query in time.",
     )
 
 

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from windrow.hosts.report import Report, Source
 from windrow.hosts.warnings.one_window import one_window
-from windrow.hosts.warnings.warned import Looked, Warned
+from windrow.hosts.warnings.warned import SECOND, Looked, Warned
 from windrow.hosts.why.case import length as in_words
 
-BATCHES = 3
+LONG = 60 * SECOND  # for how long rows must have come, or
+BATCHES = 20  # in how many micro-batches, where nobody knows how long that took
 
 
 def long_window(looked: Looked) -> Iterator[Warned]:
-    """After a few micro-batches, or at the end. Not if all rows are in one window, which has another reason."""
+    """After some time, or at the end. Not if all rows are in one window, which has another reason."""
     report = looked.report
-    if report.results or not (looked.final or report.batch >= BATCHES - 1) or report.batch < 0:
-        return
-    if any(True for _ in one_window(looked)):
+    if report.results or report.batch < 0 or any(True for _ in one_window(looked)):
         return
     for stage, length, source in looked.windows():
         least, greatest = source.seen.least, source.seen.greatest
         if least is None or greatest is None or greatest - least >= length:
+            continue
+        if not (looked.final or _is_late(report, source)):
             continue
         covered = in_words(greatest - least, stage.kind)
         yield Warned(
@@ -31,3 +33,10 @@ def long_window(looked: Looked) -> Iterator[Warned]:
             "windows before their end with EMIT EARLY.",
             hint=True,
         )
+
+
+def _is_late(report: Report, source: Source) -> bool:
+    first, last = report.times.get(source.seen.first), report.times.get(source.seen.came)
+    if first is not None and last is not None:
+        return last - first >= LONG
+    return source.seen.came - source.seen.first >= BATCHES

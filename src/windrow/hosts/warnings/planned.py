@@ -31,9 +31,12 @@ def planned(plan: Plan, samples: Mapping[str, pl.DataFrame]) -> Report:
 def _seen(rows: pl.DataFrame, scan: Scan, attribute: str) -> Seen:
     """How many rows of a sample have a progress value, and the least and the greatest."""
     column = pl.col(attribute)
-    if rows.schema[attribute] == pl.String and attribute == scan.progress:
+    kind, dtype = rows.schema[attribute], scan.schema[attribute]
+    if kind == pl.String and attribute == scan.progress:
         column = parsed(column, scan.source.parse)
-    values = rows.select(physical(column, scan.schema[attribute])).to_series().drop_nulls()
+    elif kind.is_temporal() != dtype.is_temporal() or not (kind.is_temporal() or kind.is_integer()):
+        return Seen()
+    values = rows.select(physical(column, dtype)).to_series().drop_nulls()
     if not values.len():
         return Seen()
     return Seen(values.len(), least=int(values.min()), greatest=int(values.max()))  # type: ignore[arg-type]

@@ -9,19 +9,20 @@ from collections.abc import Iterator
 from windrow.hosts.outline import TIME, ZONED
 from windrow.hosts.report import Report, Source
 from windrow.hosts.warnings.warned import SECOND, Looked, Warned, from_cause
-from windrow.hosts.why.case import Case, length
+from windrow.hosts.why.case import Case, Cause, length
 from windrow.hosts.why.causes import wrong_time_zone
 
 QUARTER, NEAR = 15 * 60 * SECOND, 60 * SECOND
 LEAST, MOST = 2 * QUARTER, 14 * 4 * QUARTER  # of the offsets of time zones
-LONG = 60 * SECOND  # for how long a shift into the past must stay the same
+LONG = 60 * SECOND  # for how long a shift must stay the same, or
+BATCHES = 20  # in how many micro-batches, where nobody knows how long that took
 
 
 def time_zone(looked: Looked) -> Iterator[Warned]:
-    """Compared with another source, or with the clock. Ahead of the clock one micro-batch tells; behind it old rows
-    look the same, until the shift has not changed for some time while rows came.
+    """Compared with another source, or with the clock. Ahead of the clock one micro-batch tells. All else can be old
+    rows that are read, until the shift has not changed for some time while rows came.
     """
-    if (found := wrong_time_zone(Case(looked.report))) is not None:
+    if (found := wrong_time_zone(Case(looked.report))) is not None and _lasts_apart(looked, found):
         yield from_cause("time_zone", found)
         return
     for source in looked.report.sources:
@@ -47,6 +48,28 @@ def shift(report: Report, source: Source) -> int | None:
     found = round((greatest - began) / QUARTER) * QUARTER
     alike = abs(greatest - began - found) <= NEAR and LEAST <= abs(found) <= MOST
     return found if alike and (found < 0 or least > began + NEAR) else None
+
+
+def _lasts_apart(looked: Looked, found: Cause) -> bool:
+    """Whether two sources have been apart by the same for as long, while the one behind went on as the clock does."""
+    now = next(source for source in looked.report.sources if source.name == found.source)
+    began, reached = looked.report.times.get(now.seen.came), now.seen.recent[2]
+    for back, report in enumerate(reversed(looked.before), 1):
+        earlier, same = report.source(now.declared.key), wrong_time_zone(Case(report))
+        if earlier is None or same is None or _claim(same) != _claim(found):
+            return False
+        then, before = report.times.get(earlier.seen.came), earlier.seen.recent[2]
+        if began is None or then is None:
+            if back >= BATCHES:
+                return True
+        elif began - then >= LONG and reached is not None and before is not None:
+            return abs(reached - before - (began - then)) <= (began - then) // 2
+    return False
+
+
+def _claim(cause: Cause) -> str:
+    """How far which source is behind which."""
+    return cause.sentence.partition(",")[0]
 
 
 def _lasts(looked: Looked, source: Source, found: int) -> bool:
