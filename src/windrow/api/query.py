@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from windrow.hosts.analysis import Analysis
     from windrow.hosts.spark.continuous import ContinuousRun
     from windrow.hosts.spark.kept import Kept
+    from windrow.hosts.warnings import Warned
 
 SAMPLE = 100_000  # rows that the optimizer measures
 
@@ -98,6 +99,10 @@ class Query:
         if len(kinds) > 1:
             raise PlanError("some sources are Spark DataFrames and some are not: convert all of them to one kind first")
         return kinds == {True} or any(isinstance(s.data, Files) and s.data.streaming for s in self.sources.values())
+
+    def _found(self, kept: Kept) -> list[Warned]:
+        """The warnings before an endless query runs, hints and others."""
+        return warnings(*self._measured(True, kept), self._endless())
 
     def _is_endless(self) -> bool:
         return any(s.is_endless for s in self.sources.values())

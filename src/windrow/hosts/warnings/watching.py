@@ -47,14 +47,18 @@ class Watching:
     said: set[str] = field(default_factory=set)
     before: tuple[Report, ...] = ()
 
+    def fresh(self, found: Iterable[Warned]) -> list[Warned]:
+        """What has not been said yet of what was found before anything ran."""
+        news = [each for each in found if each.key not in self.said]
+        self.said |= {each.key for each in news}
+        return news
+
     def news(self, report: Report, final: bool = False) -> list[Warned]:
         """What has not been said yet. Each report is given once, in order."""
         looked = Looked(report, self.before, frozenset(self.endless), final)
         if report.batch >= 0 and (not self.before or self.before[-1].batch < report.batch):
             self.before = thinned((*self.before, report))
-        found = [each for each in warned(looked) if each.key not in self.said]
-        self.said |= {each.key for each in found}
-        return found
+        return self.fresh(warned(looked))
 
 
 def thinned(reports: Sequence[Report]) -> tuple[Report, ...]:
