@@ -19,12 +19,13 @@ from windrow.hosts.report import Report
 from windrow.hosts.watched import OUTSIDE, REPORT, Watched
 from windrow.logical.nodes import Scan
 from windrow.operators.operator import Side
-from windrow.planner import Plan, whole_graph
+from windrow.planner import Plan, asked, whole_graph
 from windrow.progress import END, Punctuation
 from windrow.sources.files import Files, Unreadable, short
 from windrow.sources.fitting import Fitting
 from windrow.spec.batches import State
 from windrow.spec.names import ARRIVAL_TS, REASON
+from windrow.spec.rules import Answer, answers
 from windrow.spec.time import (
     iso_timestamp,
     out_of_range,
@@ -151,7 +152,29 @@ class LocalRun:
 
     def end(self) -> LocalRun:
         """All sources have ended: whatever is open is released."""
-        return self._promised(dict.fromkeys(range(len(self.graph.inputs)), Punctuation(END)))
+        return self._promised(dict.fromkeys(range(len(self.plan.reads())), Punctuation(END)))
+
+    def ask(self) -> LocalRun:
+        """All that is there now has been pushed: sources with a ``delay`` or ``idle_after`` promise what follows.
+
+        What time it is, the clock of the run says.
+
+        >>> from datetime import datetime
+        >>> from windrow import count, stream
+        >>> seconds = iter([5, 20, 40])
+        >>> at = datetime(2024, 1, 1, 12)
+        >>> s = stream([{"t": at}], "t", slack=0, idle_after="30 seconds", name="s").window("1 second").agg(n=count())
+        >>> run = s.run(clock=lambda: at.replace(second=next(seconds))).push("s", [{"t": at}])
+        >>> [run.ask().results()["n"].to_list() for _ in range(3)]      # idle for 0, 15 and 35 seconds
+        [[], [], [1]]
+        """
+        first, found = len(self.plan.reads()), asked(self.plan)
+        with self._whole():
+            at = self.arrivals.now()
+            for port, _ in enumerate(found, first):
+                self._take(self.graph.feed(port, answers([Answer(None, at, True, False)])))
+            self._take(self.graph.flush())
+        return self
 
     def _promised(self, promises: Mapping[int, Punctuation]) -> LocalRun:
         with self._whole():

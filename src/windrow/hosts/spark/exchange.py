@@ -29,6 +29,8 @@ class Kind(IntEnum):
     TICK = 10  # nothing, so that a shard takes part in a micro-batch
     FAILED = 11  # a query that raised an error: ``port`` is its number, and the blob is the message
     REPORT = 12  # what is known of sources (``port`` NOTED) or of a shard (MADE), as JSON
+    ASKED = 13  # answers of a source that was asked, as a blob; ``value`` is 1 if it had rows
+    WANTED = 14  # when it helps to ask a source again: ``port`` is its number, ``value`` the time
 
 
 class Row(NamedTuple):

@@ -18,6 +18,7 @@ from windrow.hosts.report import note_judge, part_report
 from windrow.hosts.spark.exchange import MADE, NOTED, OUT, Kind, Row, decode
 from windrow.hosts.spark.map_side import Branch
 from windrow.hosts.spark.outbox import Outbox, Outboxes, Route, Sender
+from windrow.hosts.spark.wanted import Ask, Source, wanted
 from windrow.hosts.strategies import Strategies
 from windrow.hosts.tally import Flows, Tally, encoded
 from windrow.operators import Audit, Judge
@@ -25,6 +26,9 @@ from windrow.operators.progress.meld import group_of
 from windrow.planner import Meeting, Step, add_stage, add_steps
 from windrow.progress import START, Box, Punctuation, grown
 from windrow.progress import ended as ends_at
+from windrow.spec.rules import Answer, Asked, answers
+from windrow.spec.rules.asked import HEARD
+from windrow.spec.rules.by_source import PART
 
 BATCH = "streaming.sql.batchId"  # what Spark tells a task
 
@@ -78,10 +82,12 @@ class Wiring:
 
     graph: Graph = field(default_factory=Graph)
     inputs: dict[tuple[int, int], int] = field(default_factory=dict)  # of a stage and a port: the input of the graph
-    shown: dict[tuple[int, int], int] = field(default_factory=dict)  # the same for evidence and marks
+    shown: dict[tuple[int, int], int] = field(default_factory=dict)  # the same for evidence and answers
+    marked: dict[tuple[int, int], int] = field(default_factory=dict)  # the same for marks
     ends: dict[int, list[int]] = field(default_factory=dict)  # by node, the numbers of the exits that end there
     silent: set[int] = field(default_factory=set)
     stage_of: dict[int, int] = field(default_factory=dict)
+    asks: dict[str, Ask] = field(default_factory=dict)  # by the key of a source that can be asked
     judges: dict[str, int] = field(default_factory=dict)  # by the key of a source the node that judges it
     flows: Flows = field(default_factory=lambda: Flows({}))
     report: dict[str, Any] | None = None  # the last one; None if it has to be read from the state
@@ -98,6 +104,7 @@ class Fragment:
     names: Mapping[int, str] = field(default_factory=dict)  # of these queries, by number
     strategies: Strategies = field(default_factory=Strategies)
     outline: Outline = NOTHING  # of the query
+    asked: Mapping[str, Source] = field(default_factory=dict)  # by key, the sources that can be asked
 
     def wiring(self) -> Wiring:
         """All stages as one graph."""
@@ -169,8 +176,8 @@ class Fragment:
         for at, row in batch.data():
             frame = decode(row.blob, f"a blob of shard {shard}")
             yield from outboxes.rows(_fed(graph, wired.inputs[at], frame))
-        for at, frame in batch.shown():
-            yield from outboxes.rows(_fed(graph, wired.shown[at], frame))
+        for inputs, at, frame in batch.shown(wired):
+            yield from outboxes.rows(_fed(graph, inputs[at], frame))
         for at, promise in batch.ends(wired) if ended else batch.promises():
             yield from outboxes.rows(_fed(graph, wired.inputs[at], promise))
         yield from outboxes.rows(graph.flush())
@@ -180,6 +187,9 @@ class Fragment:
         counts[Counter.STATE_BYTES] = self._checked(graph, shard)
         yield from outboxes.last()
         yield self._report(wired, outboxes, batch.noted)
+        if self.asked and wired.report is not None:
+            for source, when in wanted(graph, wired.report["waits"], self.asked, wired.asks).items():
+                yield outboxes.sender.out(Kind.WANTED, when, port=source)
 
     def _report(self, wired: Wiring, outboxes: Outboxes, noted: Sequence[Row]) -> Row:
         """What this shard knows now. It stays with the state, and goes to the consumer of the result."""
@@ -243,6 +253,8 @@ class _Batch:
     rows: list[Row] = field(default_factory=list)
     noted: list[Row] = field(default_factory=list)  # for the report
     evidence: dict[At, list[Row]] = field(default_factory=dict)
+    marks: dict[At, list[Row]] = field(default_factory=dict)
+    answers: dict[At, list[Row]] = field(default_factory=dict)
     promised: dict[tuple[At, bytes | None], int] = field(default_factory=dict)
     reached: dict[At, int] = field(default_factory=dict)
     boxes: dict[At, tuple[Box, ...]] = field(default_factory=dict)
@@ -258,8 +270,12 @@ class _Batch:
         match row.kind:
             case Kind.DATA:
                 self.rows.append(row)
-            case Kind.EVIDENCE | Kind.MARKS:
+            case Kind.EVIDENCE:
                 self.evidence.setdefault(at, []).append(row)
+            case Kind.MARKS:
+                self.marks.setdefault(at, []).append(row)
+            case Kind.ASKED:
+                self.answers.setdefault(at, []).append(row)
             case Kind.PROMISE:
                 about = at, row.blob
                 self.promised[about] = max(self.promised.get(about, START), row.value)
@@ -275,10 +291,13 @@ class _Batch:
         for row in sorted(self.rows, key=lambda row: (row.stage, row.port, row.tag)):
             yield (row.stage, row.port), row
 
-    def shown(self) -> Iterator[tuple[At, pl.DataFrame]]:
-        """Evidence and marks. No source has both: a source has either markers or a judge."""
-        for at, rows in sorted(self.evidence.items()):
-            yield at, pl.concat([decode(row.blob, "evidence") for row in sorted(rows, key=lambda row: row.tag)])
+    def shown(self, wired: Wiring) -> Iterator[tuple[dict[At, int], At, pl.DataFrame]]:
+        """What judges and audits take, and where. Answers come first: they say which partitions there are."""
+        for at, rows in sorted(self.answers.items()):
+            yield wired.shown, at, _answers(rows)
+        for inputs, found in ((wired.shown, self.evidence), (wired.marked, self.marks)):
+            for at, rows in sorted(found.items()):
+                yield inputs, at, pl.concat([decode(row.blob, "evidence") for row in _in_order(rows)])
 
     def promises(self) -> Iterator[tuple[At, Punctuation]]:
         for (at, group), value in sorted(self.promised.items(), key=lambda p: (p[0][0], p[0][1] or b"")):
@@ -291,6 +310,20 @@ class _Batch:
         """The end of a finite input."""
         for at in wired.inputs:
             yield from ((at, promise) for promise in ends_at(START, self.reached.get(at)))
+
+
+def _in_order(rows: list[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: row.tag)
+
+
+def _answers(rows: list[Row]) -> pl.DataFrame:
+    """The answers of a source in a micro-batch; what all of it has heard, any of its parts may know."""
+    heard = any(row.value for row in rows)
+    found = [decode(row.blob, "an answer") for row in _in_order(rows) if row.blob is not None]
+    if not found:
+        return answers([Answer(None, None, False, heard)])
+    everywhere = pl.col(PART).is_null() & heard
+    return pl.concat(found).with_columns(pl.col(HEARD) | everywhere)
 
 
 def _add_arms(wired: Wiring, stage: Hosted, last: Mapping[int, int]) -> list[int]:
@@ -319,19 +352,26 @@ def _add_arms(wired: Wiring, stage: Hosted, last: Mapping[int, int]) -> list[int
 
 
 def _add_judge(wired: Wiring, each: Outside, stage: int, port: int, meeting: int, place: int) -> None:
-    graph, first = wired.graph, len(wired.graph.nodes)
-    end = add_steps(graph, each.judge, None)
+    graph, first, scope = wired.graph, len(wired.graph.nodes), wired.graph.scope
+    judge = each.judge[0].make()
+    assert isinstance(judge, Judge)
+    if not judge.sees:
+        graph.scope = f"asked{stage}"  # it came later than checkpoints without it, which hold the names of the others
+    end = add_steps(graph, [replace(each.judge[0], make=lambda: judge), *each.judge[1:]], None)
+    graph.scope = scope
     wired.shown[stage, port] = len(graph.inputs) - 1
     if isinstance(graph.node(first).operator, Judge):
         wired.judges.setdefault(each.source, first)
     graph.connect(end, meeting, place)
     if each.again:
         wired.silent |= set(range(first, end + 1))
+    if isinstance(judge.rule, Asked):
+        wired.asks.setdefault(each.source, Ask(judge, each.judge[1:], meeting, place))
 
 
 def _add_audits(wired: Wiring, stage: Hosted) -> None:
     port = 0
     for each in (x for arm in stage.arms for x in arm.inputs if isinstance(x, Outside)):
         if each.marked and not each.again:
-            wired.shown[stage.number, port] = wired.graph.input(wired.graph.add(f"audit{port}", Audit()))
+            wired.marked[stage.number, port] = wired.graph.input(wired.graph.add(f"audit{port}", Audit()))
         port += each.ports

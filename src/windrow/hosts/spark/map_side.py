@@ -33,10 +33,14 @@ class Branch:
 
 @dataclass(frozen=True)
 class Taken:
-    """A source as it is read: the steps that admit its rows, once, and the branches that take them."""
+    """A source as it is read: the steps that admit its rows, once, and the branches that take them.
+
+    ``asked``: it can be asked how far it has come, when it has nothing more to give.
+    """
 
     steps: tuple[Step, ...]
     branches: tuple[Branch, ...]
+    asked: bool = False
     key: str = ""  # of the source as it is read here
 
 
@@ -87,7 +91,9 @@ class MapSide:
         boxes = [Outbox(branch.route) for read in self.reads for branch in read.branches]
         _, ends, evidence = self._graph()
         shards = [shard for box in boxes for shard in box.route.shards]
-        return Outboxes(Sender(part, min(shards, default=0)), boxes, ends, evidence, source=self.name)
+        taken = [read.asked for read in self.reads for _ in read.branches]
+        asked = frozenset(number for number, is_asked in enumerate(taken) if is_asked)
+        return Outboxes(Sender(part, min(shards, default=0)), boxes, ends, evidence, asked=asked, source=self.name)
 
     def run(self, frames: Iterable[pl.DataFrame], outboxes: Outboxes) -> Iterator[list[Row]]:
         """The exchange rows of some data; promises and counts stay in the outboxes."""

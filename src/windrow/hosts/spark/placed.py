@@ -32,7 +32,8 @@ def placed_stages(plan: Plan, shards: int, streaming: bool) -> Placed:
         build.exits[pipeline.source].append(Branch(_in_task(pipeline), Route(port=plan.number_of(output))))
     reads: dict[str, list[Taken]] = {}
     for read in plan.reads():
-        taken = Taken(tuple(step.split() for step in read.steps), tuple(build.exits[read]), key_of(read))
+        asked = streaming and read.is_asked
+        taken = Taken(tuple(step.split() for step in read.steps), tuple(build.exits[read]), asked, key_of(read))
         reads.setdefault(read.scan.name, []).append(taken)
     levels = [
         [(stage, build.hosted(stage)) for stage in build.levels.stages(level)] for level in range(build.levels.depth)

@@ -127,7 +127,7 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
     def _forget(self, stages: frozenset[str], version: Version) -> None:
         """Free the state of stages that are no longer there."""
         for (key,) in list(self.chunks.keys()):
-            if key.partition("/")[0].removeprefix("stage") in stages:
+            if key.partition("/")[0].removeprefix("stage").removeprefix("asked") in stages:
                 self.chunks.removeKey((key,))
                 version.parts.pop(key.partition(MARK)[0], None)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import polars as pl
 
-from windrow.progress import Punctuation
+from windrow.progress import START, Punctuation
 from windrow.spec.batches import Batch, State
 from windrow.spec.names import PROGRESS
 from windrow.spec.rules.rule import Rule
@@ -53,6 +54,19 @@ class BySource(Rule):
         tops = both.group_by(PART, maintain_order=True).agg(pl.col(PROGRESS).max())
         slowest = int(tops[PROGRESS].min()) - self.slack if tops.height >= self.count else None  # type: ignore[arg-type]
         return {"tops": tops}, slowest
+
+    def slowest(self, memory: State, floors: Mapping[str, int], everyone: int) -> int | None:
+        """The same where some partitions are known to have come further: ``floors``, by the partition as JSON.
+
+        Those that are there without a row are among them; ``everyone``: what holds for partitions not seen at all.
+        """
+        tops = dict(memory["tops"].rows()) if "tops" in memory else {}
+        lows = {json.dumps(part, default=str): top - self.slack for part, top in tops.items()}
+        known = {part: max(lows.get(part, START), floors.get(part, START), everyone) for part in {*lows, *floors}}
+        found = min(known.values(), default=START)
+        if len(known) < (self.count or 1):
+            found = min(found, everyone)
+        return found if found > START else None
 
     def groups(self, memory: State) -> list[Punctuation]:
         tops = memory["tops"].drop_nulls(PART)
