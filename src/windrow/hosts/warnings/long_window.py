@@ -22,7 +22,7 @@ def long_window(looked: Looked) -> Iterator[Warned]:
         least, greatest = source.seen.least, source.seen.greatest
         if least is None or greatest is None or greatest - least >= length:
             continue
-        if not (looked.final or _is_late(report, source)):
+        if not (looked.final or _is_late(report, source)) or not _holds(report, stage.number):
             continue
         covered = in_words(greatest - least, stage.kind)
         yield Warned(
@@ -33,6 +33,10 @@ def long_window(looked: Looked) -> Iterator[Warned]:
             "windows before their end with EMIT EARLY.",
             hint=True,
         )
+
+
+def _holds(report: Report, stage: int) -> bool:
+    return any(held.stage == stage and held.count for held in report.held)
 
 
 def _is_late(report: Report, source: Source) -> bool:
