@@ -223,8 +223,8 @@ def test_a_machine_that_stays_too_busy_is_told_what_to_do():
         def stop(self):
             pass
 
+    started = [("results", start(SimpleNamespace(start=Slow), lambda line: None))]
     with pytest.raises(WindrowError, match="this machine is too busy"):
-        started = [("results", start(SimpleNamespace(start=Slow), lambda line: None))]
         finish(started, Console(stderr=True), SimpleNamespace(update=lambda _: None, end=lambda: None))
 
 
