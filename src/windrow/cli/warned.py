@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from windrow.api.query import Query
 from windrow.hosts.report import EPOCH, Report, merged
-from windrow.hosts.spark.exchange import METRICS, REPORTS
 from windrow.hosts.spark.kept import Kept
+from windrow.hosts.spark.reports import reports_in
 from windrow.hosts.warnings import Warned, Watching
 
 if TYPE_CHECKING:
@@ -48,12 +47,6 @@ class Shown:
             self.console.print(each.line, markup=False, highlight=False, soft_wrap=True)
         if news:
             self.kept.say(sorted(self.watching.said))
-
-
-def reports_in(progress: Any) -> list[dict[str, Any]]:
-    """The reports of shards in what Spark tells of a micro-batch."""
-    metrics = (progress.observedMetrics or {}).get(METRICS)
-    return [] if metrics is None else [json.loads(text) for text in metrics[REPORTS]]
 
 
 def micros(timestamp: str) -> int:

@@ -31,6 +31,9 @@ class Flows(Memory):
         self.rows_of: dict[int, list[int]] = {}
         self.spans: dict[str, list[int]] = {}
 
+    def anew(self) -> Memory:
+        return self
+
     def ran(self, node: int, item: Item, produced: Iterable[Item]) -> None:
         counts = self.rows_of.setdefault(node, [0, 0])
         if isinstance(item, pl.DataFrame):
@@ -74,6 +77,7 @@ class Seen:
     first: int = -1
     came: int = -1
     moved: int = -1
+    missed: int = 0  # how many micro-batches with rows of other sources there were since its last row
     parts: tuple[tuple[str, int], ...] = ()  # the slowest partitions, and how far each has come
     parts_there: int = 0
     asked: int | None = None  # when it was last asked for what it has, in microseconds of the wall clock
@@ -193,8 +197,11 @@ class Tally:
     def add(self, other: Tally, batch: int) -> None:
         """A whole micro-batch after those before."""
         self.batch = batch
+        came = any(seen.rows for seen in other.sources.values())
         for key, seen in other.sources.items():
             self.sources.setdefault(key, Seen()).add(seen, batch)
+        for seen in self.sources.values():
+            seen.missed = 0 if seen.came == batch else seen.missed + came
         for mine, theirs in ((self.late, other.late), (self.bad, other.bad)):
             for key, aside in theirs.items():
                 mine.setdefault(key, Aside()).add(aside, batch)
