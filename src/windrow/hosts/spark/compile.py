@@ -16,6 +16,8 @@ from windrow.hosts.described import BAD_SCHEMA
 from windrow.hosts.spark.exchange import COLUMNS, METRICS, Kind, decode
 from windrow.hosts.spark.files import MapFiles, load
 from windrow.hosts.spark.fragment import Fragment, Hosted
+from windrow.hosts.spark.kafka import MapTopic
+from windrow.hosts.spark.kafka import load as load_topic
 from windrow.hosts.spark.map_side import MapSide, Taken
 from windrow.hosts.spark.native import native
 from windrow.hosts.spark.placed import Placed, placed_stages
@@ -28,6 +30,8 @@ from windrow.hosts.strategies import Strategies
 from windrow.logical.nodes import Scan
 from windrow.planner import Combined, Plan, Stage
 from windrow.sources.files import Files
+from windrow.sources.kafka.topic import Topic
+from windrow.sources.own import OWN, Own
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -38,7 +42,7 @@ RESULTS, LATE_ROWS, BAD_ROWS = "result", "late", "bad"  # the struct columns of 
 
 def to_spark(
     plan: Plan,
-    sources: Mapping[str, DataFrame | Files],
+    sources: Mapping[str, DataFrame | Own],
     shards: int | None = None,
     with_late: bool = False,
     state_limit: int | None = None,
@@ -69,17 +73,17 @@ def to_spark(
     return compiler.both() if with_late else compiler.result()
 
 
-def is_streaming(source: DataFrame | Files) -> bool:
+def is_streaming(source: DataFrame | Own) -> bool:
     """Whether a source has no end."""
-    return source.streaming if isinstance(source, Files) else bool(source.isStreaming)
+    return source.streaming if isinstance(source, OWN) else bool(source.isStreaming)
 
 
-def session_of(sources: Sequence[DataFrame | Files]) -> SparkSession:
+def session_of(sources: Sequence[DataFrame | Own]) -> SparkSession:
     """The session of the DataFrames among the sources; for files alone the active one, or a new one."""
     from pyspark.sql import SparkSession
 
     for source in sources:
-        if not isinstance(source, Files):
+        if not isinstance(source, OWN):
             return source.sparkSession
     return SparkSession.getActiveSession() or session()
 
@@ -108,7 +112,7 @@ def bad_rows(both: DataFrame) -> DataFrame:
     return both.where(f"{BAD_ROWS} IS NOT NULL").select(f"{BAD_ROWS}.*")
 
 
-def check_sources(plan: Plan, sources: Mapping[str, DataFrame | Files]) -> None:
+def check_sources(plan: Plan, sources: Mapping[str, DataFrame | Own]) -> None:
     """Refuse a query that would never produce results, or wants what Spark does not know of its rows."""
     check_stamps(plan, sources)
     for read in plan.reads():
@@ -138,7 +142,7 @@ def check_progress(scan: Scan, streaming: bool) -> None:
 
 def standing_rows(
     plan: Combined,
-    sources: Mapping[str, DataFrame | Files],
+    sources: Mapping[str, DataFrame | Own],
     shards: int,
     depth: int,
     dormant: frozenset[int],
@@ -164,7 +168,7 @@ def standing_rows(
 @dataclass
 class _Compiler:
     plan: Plan
-    sources: Mapping[str, DataFrame | Files]
+    sources: Mapping[str, DataFrame | Own]
     spark: SparkSession
     shards: int
     streaming: bool
@@ -229,6 +233,8 @@ class _Compiler:
         needed = [c for scan in self.plan.scans() if scan.name == name for c in self.plan.read_from(scan)]
         map_side = MapSide(reads, not self.streaming, owners, ticks, self.strategies, name)
         stamps = [c for scan in self.plan.scans() if scan.name == name for c in self.plan.stamps_of(scan)]
+        if isinstance(source, Topic):
+            return load_topic(self.spark, source, MapTopic(map_side, tuple(needed), tuple(stamps)))
         if isinstance(source, Files):
             return load(self.spark, source, MapFiles(map_side, tuple(needed), tuple(stamps)))
         quoted = ["`" + c.replace("`", "``") + "`" for c in needed or source.columns[:1]]

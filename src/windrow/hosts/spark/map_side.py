@@ -14,9 +14,11 @@ from windrow.hosts.isolation import isolate, queries_behind
 from windrow.hosts.spark.exchange import OUT, Kind, Row, record_batch
 from windrow.hosts.spark.outbox import Outbox, Outboxes, Route, Sender
 from windrow.hosts.strategies import Strategies
+from windrow.operators import Witness
 from windrow.planner import Shared, Step, add_steps
 from windrow.progress import END, Punctuation
 from windrow.sources.frames import normal
+from windrow.spec.rules import BySource
 
 ROWS_AT_ONCE = 1_000_000  # rows that are aggregated together: enough to reduce well, some 100 MB at most
 
@@ -77,6 +79,16 @@ class MapSide:
         routes = [box.route for box in outboxes.boxes]
         files = pl.DataFrame({"source": self.name, "reason": list(reasons), "row": "{}"})
         return [outboxes.bad(files, self._queries(routes, range(len(routes))))]
+
+    def listed(self, outboxes: Outboxes, parts: pl.Series) -> list[Row]:
+        """Evidence of the partitions that a source has, for rules that go by them: there is no row of an empty one."""
+        found: list[Row] = []
+        for node, numbers in outboxes.evidence.items():
+            operator = self._graph()[0].nodes[node].operator
+            if isinstance(operator, Witness) and isinstance(operator.rule, BySource):
+                rows = operator.rule.listed(parts)
+                found += [row for number in numbers for row in outboxes.boxes[number].evidence(rows, outboxes.sender)]
+        return found
 
     def outboxes(self, part: int) -> Outboxes:
         """Empty ones for a task."""

@@ -19,6 +19,9 @@ PART = "@part"
 class BySource(Rule):
     """Each source partition is at most ``slack`` behind itself; the slowest of at least ``count`` says how far all are.
 
+    Where the source itself tells which partitions there are (``listed``), the slowest of those says it, and one without
+    rows holds all back.
+
     Each also promises for itself: a group that is in one partition is as far as that, whatever the others do.
 
     >>> rule = BySource("p", 0, 2)
@@ -40,20 +43,26 @@ class BySource(Rule):
         return (self.column,)
 
     def says(self, attribute: str, span: Callable[[int], str]) -> str:
-        return (
-            f"promises {span(self.slack)} behind the greatest {attribute} of the slowest {self.column}, "
-            f"as soon as {self.count} are there"
-        )
+        known = f"as soon as {self.count} are there" if self.count else "of all that there are"
+        return f"promises {span(self.slack)} behind the greatest {attribute} of the slowest {self.column}, {known}"
 
     def evidence(self, batch: Batch) -> Batch:
         return batch.group_by(pl.col(self.column).alias(PART), maintain_order=True).agg(pl.col(PROGRESS).max())
 
+    def listed(self, parts: pl.Series) -> Batch:
+        """The evidence that these partitions are there, and no others."""
+        return pl.DataFrame({PART: parts, PROGRESS: pl.Series([None] * len(parts), dtype=pl.Int64)})
+
     def promise(self, memory: State, evidence: Batch) -> tuple[State, int | None]:
         both = pl.concat([memory["tops"], evidence]) if "tops" in memory else evidence
         tops = both.group_by(PART, maintain_order=True).agg(pl.col(PROGRESS).max())
-        slowest = int(tops[PROGRESS].min()) - self.slack if tops.height >= self.count else None  # type: ignore[arg-type]
-        return {"tops": tops}, slowest
+        listed = evidence.filter(pl.col(PROGRESS).is_null())[PART]
+        if len(listed):
+            tops = tops.filter(pl.col(PART).is_in(listed.implode()))
+        if not tops.height or tops.height < self.count or tops[PROGRESS].has_nulls():
+            return {"tops": tops}, None
+        return {"tops": tops}, int(tops[PROGRESS].min()) - self.slack  # type: ignore[arg-type]
 
     def groups(self, memory: State) -> list[Punctuation]:
-        tops = memory["tops"].drop_nulls(PART)
+        tops = memory["tops"].drop_nulls()
         return [Punctuation(top - self.slack, (part,)) for part, top in tops.rows()]
