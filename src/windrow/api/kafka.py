@@ -48,17 +48,17 @@ def read_kafka(
 
     ``schema``: the columns inside the values of messages, as SQL text ("ts TIMESTAMP, k STRING") or as names with
     types; for Avro its schema. ``format``: "json", "csv", "avro" or "avro-confluent", whose values begin with the
-    number of their schema: ``schema`` then has the schemas by number. ``attributes``: what is wanted as columns of messages
-    themselves besides ``partition`` and ``offset``: key, topic, timestamp, timestampType and headers, as Spark's
-    connector has them; ``prefix``: what their names begin with.
+    number of their schema: ``schema`` then has the schemas by number. ``attributes``: what is wanted as columns of
+    messages themselves besides ``partition`` and ``offset``: key, topic, timestamp, timestampType and headers, as
+    Spark's connector has them; ``prefix``: what their names begin with.
 
     ``slack=`` is about each partition by itself: it is at most so far behind its own greatest value. The stream is as
     far as its slowest partition. ``streaming``: messages that come later are read, too; without it, those that are
     there now. ``starting``: where the first start begins, "earliest" or "latest"; a later start goes on from the
     checkpoint. ``max_rows``: at most so many per micro-batch. ``on_loss``: whether to stop with an "error" when
-    messages are gone that have not been read, by retention or because the topic was made anew, or to "continue"; they are
-    counted in ``rows_lost``. ``patience``: how long brokers may be away. ``settings``: of the client, by the names that
-    librdkafka has for them: {"security.protocol": "SASL_SSL", ..}. ``options`` are those of :func:`stream`.
+    messages are gone that have not been read, by retention or because the topic was made anew, or to "continue"; they
+    are counted in ``rows_lost``. ``patience``: how long brokers may be away. ``settings``: of the client, by the names
+    that librdkafka has for them: {"security.protocol": "SASL_SSL", ..}. ``options`` are those of :func:`stream`.
 
     Messages whose values cannot be read are bad rows: counted, with the reason in ``bad_rows()``.
 

@@ -152,8 +152,8 @@ def _raw(data: Any, schema: Mapping[str, pl.DataType], read: Messages) -> Any:
     wanted = dict.fromkeys((VALUE, PARTITION, OFFSET, *(of for _, of in read.attributes)))
     if missing := [name for name in wanted if name not in schema]:
         raise DataError(
-            f"messages have the columns that Spark's connector to Kafka gives them, and these have no {listing(missing)}; "
-            f"they have: {listing(schema)}"
+            f"messages have the columns that Spark's connector to Kafka gives them, and these have no "
+            f"{listing(missing)}; they have: {listing(schema)}"
         )
     if schema[VALUE] not in (pl.Binary, pl.String):
         raise DataError(f"the values of messages are bytes or texts, and these are of type {schema[VALUE]}")

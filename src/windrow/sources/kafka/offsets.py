@@ -114,8 +114,8 @@ class Offsets:
             )
         if given["topic"] not in ("", topic.name):
             raise CheckpointError(
-                f"the checkpoint is of topic {given['topic']}, and the query reads {topic.name}: give it the topic that "
-                "it had, or a new checkpoint folder"
+                f"the checkpoint is of topic {given['topic']}, and the query reads {topic.name}: give it the topic "
+                "that it had, or a new checkpoint folder"
             )
         parts = {part: Part(*at) for part, *at in json.loads(given["parts"])}
         return Offsets(given["topic"], given["id"], int(given["asked"]), parts, int(given.get("lost", 0)))
@@ -132,8 +132,8 @@ def check_loss(topic: Topic, what: str) -> None:
 
 def _removed(part: int, at: int, first: int) -> str:
     return (
-        f"has lost messages that were not read: partition {part} was read up to offset {at}, and now begins at {first}, "
-        "as its retention removed what was before"
+        f"has lost messages that were not read: partition {part} was read up to offset {at}, and now begins at "
+        f"{first}, as its retention removed what was before"
     )
 
 

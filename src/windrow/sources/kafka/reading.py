@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import methodcaller
 from typing import Any
 
 import polars as pl
@@ -59,8 +60,8 @@ class Reader:
             consumer.close()
         if (now := Client(self.topic).id()) != topic_id:
             raise DataError(
-                f"{self.topic} was deleted and made anew while it was read: its id was {topic_id} and is {now}. Start the "
-                "query again"
+                f"{self.topic} was deleted and made anew while it was read: its id was {topic_id} and is {now}. Start "
+                "the query again"
             )
 
     def _of_range(self, consumer: Any, wanted: Range) -> Iterator[pl.DataFrame]:
@@ -106,7 +107,7 @@ class Reader:
                 raise self._silent(wanted, at, trouble)
 
     def _beyond(self, wanted: Range, at: int) -> int:
-        """Where reading goes on if there is nothing at an offset: its message was removed since the step was planned."""
+        """Where reading goes on if there is nothing at an offset: it was removed since the step was planned."""
         there = Client(self.topic).there()
         first, end = there.first.get(wanted.part), there.end.get(wanted.part)
         if first is None or end is None or end < at:
@@ -125,8 +126,8 @@ class Reader:
             return unreachable(self.topic, trouble)
         return DataError(
             f"{self.topic} has given no message of partition {wanted.part} from offset {at} on for "
-            f"{self.topic.patience:g} s, and its end was at {wanted.end} or later: the brokers do not answer. Start the "
-            "query again when they are back, or give it more patience=.."
+            f"{self.topic.patience:g} s, and its end was at {wanted.end} or later: the brokers do not answer. Start "
+            "the query again when they are back, or give it more patience=.."
         )
 
 
@@ -138,22 +139,9 @@ def of_now(topic: Topic, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
 
 def frame(messages: Sequence[Any], columns: Collection[str]) -> pl.DataFrame:
     """Messages with the columns that are wanted of them."""
-    found = {
-        "key": lambda: [m.key() for m in messages],
-        "value": lambda: [m.value() for m in messages],
-        "topic": lambda: [m.topic() for m in messages],
-        "partition": lambda: [m.partition() for m in messages],
-        "offset": lambda: [m.offset() for m in messages],
-        "timestamp": lambda: [_stamp(m) for m in messages],
-        "timestampType": lambda: [_kind(m) for m in messages],
-        "headers": lambda: [_headers(m) for m in messages],
-    }
-    stamps = ("timestamp",)
-    series = [
-        pl.Series(name, found[name](), dtype=pl.Int64 if name in stamps else RAW[name])
-        for name in RAW
-        if name in columns
-    ]
+    types = {**RAW, "timestamp": pl.Int64()}
+    wanted = [name for name in RAW if name in columns]
+    series = [pl.Series(name, [GETTERS[name](m) for m in messages], dtype=types[name]) for name in wanted]
     made = pl.DataFrame(series)
     if "timestamp" in columns:
         made = made.with_columns((pl.col("timestamp") * 1000).cast(RAW["timestamp"]))
@@ -173,3 +161,11 @@ def _kind(message: Any) -> int:
 def _headers(message: Any) -> list[dict[str, Any]] | None:
     given = message.headers()
     return None if given is None else [{"key": key, "value": value} for key, value in given]
+
+
+GETTERS: dict[str, Callable[[Any], Any]] = {
+    **{name: methodcaller(name) for name in ("key", "value", "topic", "partition", "offset")},
+    "timestamp": _stamp,
+    "timestampType": _kind,
+    "headers": _headers,
+}

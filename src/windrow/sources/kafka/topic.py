@@ -50,4 +50,5 @@ def client() -> ModuleType:
         import confluent_kafka.admin
     except ImportError:
         raise PlanError(MISSING.format("confluent-kafka")) from None
-    return confluent_kafka
+    found: ModuleType = confluent_kafka
+    return found
