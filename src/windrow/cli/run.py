@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from windrow.cli import inputs
+from windrow.cli import inputs, topics
 from windrow.cli.checkpoint import beside
 from windrow.cli.progress import COUNTS, Totals, follow
 from windrow.cli.tables import show_batch
@@ -38,7 +38,7 @@ def run(
     row_num: inputs.RowNumOption = None,
     row_slack: inputs.RowSlackOption = None,
     schema: inputs.SchemaOption = None,
-    sink: Annotated[str, typer.Option(help="console, parquet:DIR or jsonl:FILE.")] = "console",
+    sink: Annotated[str, typer.Option(help="console, parquet:DIR, jsonl:FILE or kafka:BROKERS/TOPIC.")] = "console",
     bad_rows: Annotated[
         str | None, typer.Option(help="Where bad rows go, with the reason: parquet:DIR or jsonl:FILE.")
     ] = None,
@@ -106,7 +106,7 @@ class Both:
 
     def __init__(self, sink: str, late: str) -> None:
         self.results = batch_sink(sink)
-        self.late = batch_sink(late)
+        self.late = batch_sink(late, "late")
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         from windrow.hosts.spark.compile import late_rows, results
@@ -117,8 +117,8 @@ class Both:
         frame.unpersist()
 
 
-def batch_sink(sink: str) -> Callable[[DataFrame, int], None]:
-    """A writer of micro-batches for which writing one again changes nothing."""
+def batch_sink(sink: str, role: str = "results") -> Callable[[DataFrame, int], None]:
+    """A writer of micro-batches for which writing one again changes nothing. ``role``: which output it is for."""
     from windrow.sinks.jsonl import JsonLines
     from windrow.sinks.parquet import ParquetBatches
 
@@ -130,7 +130,9 @@ def batch_sink(sink: str) -> Callable[[DataFrame, int], None]:
             return ParquetBatches(path)
         case "jsonl" if path:
             return JsonLines(path)
-    raise QueryError(f"unknown sink {sink!r}; available: console, parquet:DIR, jsonl:FILE")
+        case "kafka" if path:
+            return topics.sink(path, role)
+    raise QueryError(f"unknown sink {sink!r}; available: console, parquet:DIR, jsonl:FILE, kafka:BROKERS/TOPIC")
 
 
 def _writer(frame: DataFrame, checkpoint: Path, once: bool) -> DataStreamWriter:

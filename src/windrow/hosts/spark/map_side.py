@@ -83,7 +83,7 @@ class MapSide:
     def listed(self, outboxes: Outboxes, parts: pl.Series) -> list[Row]:
         """Evidence of the partitions that a source has, for rules that go by them: there is no row of an empty one."""
         found: list[Row] = []
-        for node, numbers in outboxes.evidence.items():
+        for node, numbers in () if self.ends else outboxes.evidence.items():
             operator = self._graph()[0].nodes[node].operator
             if isinstance(operator, Witness) and isinstance(operator.rule, BySource):
                 rows = operator.rule.listed(parts)

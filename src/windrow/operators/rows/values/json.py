@@ -35,6 +35,8 @@ class JsonValues:
 
     def rows(self, values: list[bytes]) -> tuple[pl.DataFrame, Reasons]:
         """Each message is wrapped with its number: whatever it holds, it cannot be taken for a part of another."""
+        if not values:
+            return self._nothing.clear(), {}
         wrapped = [b'{"i":%d,"v":%b}\n' % (i, value) for i, value in enumerate(values)]
         found, bad = self._found(wrapped, values, 0)
         return pl.concat(found), bad
