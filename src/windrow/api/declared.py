@@ -21,6 +21,8 @@ from windrow.spec.ahead import Ahead
 from windrow.spec.lengths import Length, length
 from windrow.spec.names import POSITION
 
+MICROS = pl.Datetime("us")  # what delays are measured in, whatever a stream progresses on
+
 
 def numbering(schema: dict[str, pl.DataType], given: str | Sequence[str] | None, slack: int) -> tuple[str, ...]:
     """The columns that number rows by arrival, checked."""
@@ -137,6 +139,35 @@ def bounded(scan: Scan, came: str | None, ahead: Length | None) -> Scan:
     most = length(ahead, dtype, "ahead", zero=True)
     bound = Ahead(came, most, kind, span(most, dtype))
     return replace(scan, source=replace(scan.source, ahead=bound))
+
+
+def asked(scan: Scan, delay: Length | None, idle_after: Length | None) -> Scan:
+    """The source, if it can be asked how far it has come while it has no rows."""
+    dtype = scan.schema[scan.progress]
+    for given, what in ((delay, "delay"), (idle_after, "idle_after")):
+        if given is not None and not dtype.is_temporal():
+            raise QueryError(
+                f"{what}={given!r} compares {scan.progress!r} with the time of day, and it is of type {dtype}: convert "
+                "it to a timestamp"
+            )
+    if scan.progress in scan.stamps and (delay, idle_after) not in ((None, None), (0, None)):
+        zero = idle_after is None and delay is not None and not length(delay, MICROS, "delay", zero=True)
+        if not zero:
+            raise QueryError(
+                f"rows get {scan.progress} as they arrive, so none is delayed, and an empty source is never behind: "
+                "leave delay= and idle_after= out (over a Spark DataFrame, delay=0 lets it be asked for the time)"
+            )
+    found = replace(
+        scan.source,
+        delay=scan.source.delay if delay is None else length(delay, MICROS, "delay", zero=True),
+        idle_after=None if idle_after is None else length(idle_after, MICROS, "idle_after"),
+    )
+    if found.idle_after is not None and not found.promises:
+        raise QueryError(
+            f"idle_after={idle_after!r} says when a silent source counts as idle, and nothing says how far it is while "
+            "it has rows: give slack=, punctuation= or delay=, too"
+        )
+    return replace(scan, source=found)
 
 
 def also_progressing(scan: Scan, also: Mapping[str, Length]) -> Scan:

@@ -61,6 +61,33 @@ def slack(behind: Length) -> Promise:
     return Promise(declare)
 
 
+def delay(most: Length) -> Promise:
+    """A row arrives at most ``most`` after its progress value. The same as ``delay=``.
+
+    The source needs no slack then: whenever it has given all it had, it promises the time it was, less the delay. In
+    process, ``run.ask()`` tells it that it is so.
+
+    >>> from datetime import datetime
+    >>> from windrow.api.sources import stream
+    >>> from windrow.api.functions import count
+    >>> at = datetime(2024, 1, 1, 12, 0, 30)
+    >>> s = stream([{"t": at}], "t", punctuation=delay("5 seconds"), name="s").window("1 minute").agg(n=count())
+    >>> run = s.run(clock=lambda: datetime(2024, 1, 1, 12, 1, 5)).push("s", [{"t": at}])
+    >>> run.results().height, run.ask().results()["n"].to_list()
+    (0, [1])
+    """
+    return Promise(lambda given, schema: replace(given, delay=_delay(most, given, schema)))
+
+
+def _delay(most: Length, given: Progress, schema: Mapping[str, pl.DataType]) -> int:
+    if not schema[given.attribute].is_temporal():
+        raise QueryError(
+            f"delay compares {given.attribute!r} with the time of day, and it is of type {schema[given.attribute]}: "
+            "convert it to a timestamp"
+        )
+    return length(most, pl.Datetime("us"), "delay", zero=True)
+
+
 def rows(behind: int) -> Promise:
     """No row comes more than ``behind`` rows after one with a greater value.
 

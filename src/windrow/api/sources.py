@@ -11,7 +11,7 @@ import polars as pl
 
 from windrow.api import given
 from windrow.api.columns import Columns, columns
-from windrow.api.declared import also_progressing, arrival_columns, bounded, in_order, numbering, scanned
+from windrow.api.declared import also_progressing, arrival_columns, asked, bounded, in_order, numbering, scanned
 from windrow.api.messages import messages
 from windrow.api.promise import Promise
 from windrow.api.query import Source
@@ -41,6 +41,8 @@ def stream(
     row_slack: int = 0,
     arrival: str | None = None,
     ahead: Length | None = None,
+    delay: Length | None = None,
+    idle_after: Length | None = None,
     statistics: Statistics | None = None,
     value: str | None = None,
     schema: Columns | Mapping[int, Any] | None = None,
@@ -62,7 +64,10 @@ def stream(
     numbers the rows by arrival, for windows of rows; or two columns, source partition and position in it, as Kafka's
     ("partition", "offset"). ``row_slack``: by how many numbers rows can be out of that order. ``ahead``: how far a
     progress value can be ahead of column ``arrival``, the time at which the row arrived; a row that is further ahead,
-    from a wrong clock, is a bad row and closes nothing. ``statistics``: what is known about the stream, for the
+    from a wrong clock, is a bad row and closes nothing. ``delay``: a row arrives at most so long after its progress
+    value, so that a source which has nothing more to give promises the time it is, less the delay. ``idle_after``: a
+    source without rows for so long is taken to have none older than that; a row that comes all the same is late once
+    its windows are released. ``statistics``: what is known about the stream, for the
     optimizer; rows in memory, and files, are measured.
 
     ``value``: the rows are in messages, such as Spark's connector to Kafka has them, with the columns value, partition
@@ -84,6 +89,7 @@ def stream(
     options: dict[str, Any] = {"slack": slack, "also": also, "punctuation": punctuation, "parse": parse}
     options |= {"punctuation_by": punctuation_by, "row_num": row_num, "row_slack": row_slack}
     options |= {"arrival": arrival, "ahead": ahead, "statistics": statistics}
+    options |= {"delay": delay, "idle_after": idle_after}
     return built(data, progress, read, name=name, **options)
 
 
@@ -101,6 +107,8 @@ def built(
     row_slack: int = 0,
     arrival: str | None = None,
     ahead: Length | None = None,
+    delay: Length | None = None,
+    idle_after: Length | None = None,
     statistics: Statistics | None = None,
     name: str = UNNAMED,
 ) -> Stream:
@@ -123,6 +131,8 @@ def built(
     schema = {**schema, **stamps}
     if progress in stamps:
         slack = in_order(progress, slack, punctuation, parse)
+        if not source.spark and delay is None and idle_after is None:
+            delay = 0  # a host that gives rows their times can be asked for the time
     numbered = numbering(schema, row_num, row_slack)
     by = given.texts(punctuation_by, "punctuation_by")
     declared = Progress(progress, None, None, parse, numbered, row_slack, by, messages=read)
@@ -130,6 +140,7 @@ def built(
     scan = replace(scan, offers=offers, stamps=tuple(stamps))
     scan = scan if arrival is None and ahead is None else bounded(scan, arrival, ahead)
     scan = scan if also is None else also_progressing(scan, also)
+    scan = asked(scan, delay, idle_after)
     return Stream(scan, {name: source})
 
 

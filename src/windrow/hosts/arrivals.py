@@ -43,7 +43,7 @@ class Arrivals:
         """The rows of a batch with the attributes of arrival that a query wants."""
         found: list[pl.Expr] = []
         if ARRIVAL_TS in stamps:
-            at = self.passed(_micros(self.clock()))
+            at = self.now()
             found.append(pl.lit(at, pl.Int64).cast(TYPES[ARRIVAL_TS]).alias(ARRIVAL_TS))
         if POSITION in stamps:
             first = self.counts.get(source, 0)
@@ -54,6 +54,10 @@ class Arrivals:
     def skip(self, source: str, rows: int) -> None:
         """Rows that no query wants the numbers of now: those after them have the same numbers as if one did."""
         self.counts[source] = self.counts.get(source, 0) + rows
+
+    def now(self) -> int:
+        """What time it is: no row arrives before it from now on."""
+        return self.passed(_micros(self.clock()))
 
     def passed(self, at: int) -> int:
         """No later stamp is before this one."""

@@ -11,12 +11,15 @@ from typing import Any
 import polars as pl
 
 from windrow.errors import CheckpointError, QueryError, listing
-from windrow.graph import Traffic
+from windrow.graph import Output, Traffic
 from windrow.hosts.arrivals import STATE, Arrivals, Clock
 from windrow.hosts.counters import OF_SIDES, ON_SPARK, Counter
+from windrow.hosts.outline import outline_of
+from windrow.hosts.report import Report
+from windrow.hosts.watched import OUTSIDE, REPORT, Watched
 from windrow.logical.nodes import Scan
-from windrow.operators.operator import Item, Side
-from windrow.planner import Plan, whole_graph
+from windrow.operators.operator import Side
+from windrow.planner import Plan, asked, whole_graph
 from windrow.progress import END, Punctuation
 from windrow.sources.files import Unreadable, short
 from windrow.sources.fitting import Fitting
@@ -26,6 +29,7 @@ from windrow.sources.own import OWN, Own
 from windrow.spec.batches import State
 from windrow.spec.messages import RAW, VALUE
 from windrow.spec.names import ARRIVAL_TS, REASON
+from windrow.spec.rules import Answer, answers
 from windrow.spec.time import (
     iso_timestamp,
     out_of_range,
@@ -50,6 +54,7 @@ class LocalRun:
         self.plan = plan
         self.arrivals = Arrivals(clock)
         self.graph = whole_graph(plan)
+        self._watch()
         self._results: list[pl.DataFrame] = []
         self._side: dict[str, list[pl.DataFrame]] = {"bad": [], "late": [], "revised": []}
         self.counts = {counter.label: 0 for counter in Counter if counter not in ON_SPARK}
@@ -74,12 +79,14 @@ class LocalRun:
         frame, misfits = self._fitting(source).fit(rows)
         with self._whole():
             self.counts["rows_in"] += frame.height + misfits.height
+            self.known.read(source, frame.height + misfits.height)
             if misfits.height:
-                self._take([Side("bad", misfits.height, misfits)])
+                self._take([(OUTSIDE, Side("bad", misfits.height, misfits))])
             frame = self.arrivals.stamped(source, frame, self.plan.stamps_of(self._scan(source)))
             for port in ports:
-                self._take(self.graph.on_batch(port, frame))
-            self._take(self.graph.on_flush())
+                self._take(self.graph.feed(port, frame))
+            self._take(self.graph.flush())
+            self.known.ends_batch()
         return self
 
     def _fitting(self, source: str) -> Fitting:
@@ -133,7 +140,7 @@ class LocalRun:
                 reason = f"{file.path} is damaged: {short(error)}"
             if reason:
                 self.counts["files_bad"] += 1
-                self._take([Side("bad", 0, pl.DataFrame({REASON: [reason]}))])
+                self._take([(OUTSIDE, Side("bad", 0, pl.DataFrame({REASON: [reason]})))])
         # All at once: the order of files must not make rows of a finite source late.
         return self.push(source, pl.concat(frames)) if frames else self
 
@@ -155,13 +162,36 @@ class LocalRun:
 
     def end(self) -> LocalRun:
         """All sources have ended: whatever is open is released."""
-        return self._promised(dict.fromkeys(range(len(self.graph.inputs)), Punctuation(END)))
+        return self._promised(dict.fromkeys(range(len(self.plan.reads())), Punctuation(END)))
+
+    def ask(self) -> LocalRun:
+        """All that is there now has been pushed: sources with a ``delay`` or ``idle_after`` promise what follows.
+
+        What time it is, the clock of the run says.
+
+        >>> from datetime import datetime
+        >>> from windrow import count, stream
+        >>> seconds = iter([5, 20, 40])
+        >>> at = datetime(2024, 1, 1, 12)
+        >>> s = stream([{"t": at}], "t", slack=0, idle_after="30 seconds", name="s").window("1 second").agg(n=count())
+        >>> run = s.run(clock=lambda: at.replace(second=next(seconds))).push("s", [{"t": at}])
+        >>> [run.ask().results()["n"].to_list() for _ in range(3)]      # idle for 0, 15 and 35 seconds
+        [[], [], [1]]
+        """
+        first, found = len(self.plan.reads()), asked(self.plan)
+        with self._whole():
+            at = self.arrivals.now()
+            for port, _ in enumerate(found, first):
+                self._take(self.graph.feed(port, answers([Answer(None, at, True, False)])))
+            self._take(self.graph.flush())
+        return self
 
     def _promised(self, promises: Mapping[int, Punctuation]) -> LocalRun:
         with self._whole():
             for port, promise in promises.items():
-                self._take(self.graph.on_punctuation(port, promise))
-            self._take(self.graph.on_flush())
+                self._take(self.graph.feed(port, promise))
+            self._take(self.graph.flush())
+            self.known.ends_batch()
         return self
 
     def results(self) -> pl.DataFrame:
@@ -185,7 +215,8 @@ class LocalRun:
     def snapshot(self) -> State:
         """All that is needed to continue. A run that failed has no snapshot."""
         self._check()
-        return {IDENTITY: self._identity, **self.arrivals.snapshot(), **self.graph.snapshot()}
+        known = {IDENTITY: self._identity, REPORT: self.known.snapshot()}
+        return {**known, **self.arrivals.snapshot(), **self.graph.snapshot()}
 
     def restore(self, state: Mapping[str, pl.DataFrame]) -> LocalRun:
         """Continue from a snapshot of the same query; one of another query or version is refused."""
@@ -199,8 +230,18 @@ class LocalRun:
             raise CheckpointError("\n".join(["this snapshot is of another query. What differs:", *differ]))
         self.arrivals.restore(chunks.pop(STATE, None))
         self.graph, self._failed = whole_graph(self.plan), None  # without anything that is left of an earlier run
+        self._watch()
+        self.known.restore(chunks.pop(REPORT, None))
         self.graph.restore(chunks)
         return self
+
+    def _watch(self) -> None:
+        """Note what goes by, for ``why``."""
+        self.known = Watched(self.graph, outline_of(self.plan))
+
+    def report(self) -> Report:
+        """What is known of the sources and operators now: what ``why`` is made of."""
+        return self.known.report()
 
     @cached_property
     def _nothing(self) -> pl.DataFrame:
@@ -242,8 +283,9 @@ class LocalRun:
     def _scan(self, source: str) -> Scan:
         return self.plan.reads()[self._ports(source)[0]].scan
 
-    def _take(self, items: Iterable[Item]) -> None:
-        for item in items:
+    def _take(self, outputs: Iterable[Output]) -> None:
+        for node, item in outputs:
+            self.known.note(node, item)
             if isinstance(item, Punctuation):
                 self.promised = item.value if item.group is None else self.promised
             elif (

@@ -26,6 +26,7 @@ from windrow.progress import END, Punctuation
 from windrow.sources.fitting import Fitting
 from windrow.spec.batches import State
 from windrow.spec.names import ARRIVAL_TS, POSITION
+from windrow.spec.rules import Answer, answers
 
 RECORD = "@session"  # the name of the frame in a snapshot that says which queries there are
 
@@ -67,6 +68,7 @@ class LocalSession:
         self._computed: dict[Step, Last] = {}  # by filters of several queries
         self._entries: dict[int, int] = {}  # by the first node of a read, its input of the graph
         self._reads: dict[int, Read] = {}  # by input of the graph
+        self._asks: dict[int, int] = {}  # by the last node of a read that can be asked, the input of its answers
         self._leaving: dict[int, list[int]] = {}  # by node, the queries whose results leave there
         self._results: dict[int, list[pl.DataFrame]] = {}
         self._sides: dict[str, dict[int, list[pl.DataFrame]]] = {"late": {}, "bad": {}}  # by kind and query
@@ -194,7 +196,10 @@ class LocalSession:
         wanted = {c for c in read.scan.stamps if c in unit.group.needed[read.scan.name]}
         unit.stamps.setdefault(read.scan.name, set()).update(wanted)
         unit.inputs.setdefault(read.scan.name, set()).add(self._entries[first])
-        return self._steps(unit, read.steps[1:], first)
+        last = self._steps(unit, read.steps[1:], first)
+        if read.is_asked and last not in self._asks:
+            self._asks[last] = self.graph.input(last, 1)
+        return last
 
     def _stage(self, unit: Unit, stage: Stage, ends: Mapping[Read | Stage, int]) -> int:
         meetings = []
@@ -253,6 +258,7 @@ class LocalSession:
         self.graph.remove([*there, *alone])
         for node in there:
             self._entries.pop(node, None)
+            self._asks.pop(node, None)
         unit.clear()
         return state
 
@@ -288,6 +294,11 @@ class LocalSession:
             self.arrivals.passed(promise.value)
         self._fed([stream], promise)
 
+    def ask(self) -> None:
+        """All that is there now has been pushed: see ``LocalRun.ask``."""
+        answer = answers([Answer(None, self.arrivals.now(), True, False)])
+        self._fed(list(self.streams), answer, ports=set(self._asks.values()))
+
     def end(self) -> None:
         """All streams have ended: whatever is open is released."""
         self._fed(list(self.streams), Punctuation(END))
@@ -299,13 +310,18 @@ class LocalSession:
         return self.streams[stream]
 
     def _fed(
-        self, streams: Sequence[str], item: pl.DataFrame | Punctuation, misfits: pl.DataFrame | None = None
+        self,
+        streams: Sequence[str],
+        item: pl.DataFrame | Punctuation,
+        misfits: pl.DataFrame | None = None,
+        ports: set[int] | None = None,
     ) -> None:
         before = {query.number: self._taken_so_far(query) for query in self.registry}
         if misfits is not None and misfits.height:
             over = [number for number, unit in self.units.items() if unit.inputs.get(streams[0])]
             self._side(Side("bad", misfits.height, misfits), over)
-        ports = {port for unit in self.units.values() for name in streams for port in unit.inputs.get(name, ())}
+        if ports is None:
+            ports = {port for unit in self.units.values() for name in streams for port in unit.inputs.get(name, ())}
         if isinstance(item, Punctuation) and item.value != END:
             ports = {port for port in ports if self._reads[port].on_its_progress}
         for unit in self.units.values():

@@ -114,7 +114,20 @@ def promises_text(scan: Scan) -> str:
         promises += f"; {scan.source.messages.says()}"
     if (ahead := scan.source.ahead) is not None:
         promises += f"; bad if more than {ahead.says} ahead of {ahead.arrival}"
+    if scan.progress not in scan.stamps and (asked := asked_text(scan)):
+        promises += f"; {asked}"
     return promises
+
+
+def asked_text(scan: Scan) -> str:
+    """What a source promises when it has no rows."""
+    source, micros = scan.source, pl.Datetime("us")
+    found = []
+    if source.delay is not None:
+        found.append("now" if not source.delay else f"now less {span(source.delay, micros)}")
+    if source.idle_after is not None:
+        found.append(f"now less {span(source.idle_after, micros)} after {span(source.idle_after, micros)} without rows")
+    return f"when it is empty promises {', and '.join(found)}" if found else ""
 
 
 def _promises(scan: Scan, dtype: pl.DataType) -> str:
@@ -126,6 +139,8 @@ def _promises(scan: Scan, dtype: pl.DataType) -> str:
         return scan.source.rule.says(scan.progress, partial(span, dtype=dtype))
     if scan.progress in scan.stamps:
         return "in order, promises by itself"
+    if scan.source.slack is None and scan.source.delay is not None:
+        return f"its rows come at most {span(scan.source.delay, pl.Datetime('us'))} after their {scan.progress}"
     if scan.source.slack is not None:
         return f"promises {span(scan.source.slack, dtype)} behind the greatest {scan.progress}"
     return "finite: its end is its only promise"

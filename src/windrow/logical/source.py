@@ -30,12 +30,14 @@ class Progress:
     ahead: Ahead | None = None  # rows that are further ahead of their arrival are bad
     lead: int = 0  # how far the attribute is ahead of the progress value, in a branch of the results of windows
     also: tuple[tuple[str, int], ...] = ()  # further attributes that progress, each with its own slack
+    delay: int | None = None  # in microseconds, how much later than its time a row can arrive
+    idle_after: int | None = None  # in microseconds, after how long without rows the source counts as idle
     messages: Messages | None = None  # how rows are read from messages, if those are what the source gives
 
     @property
     def promises(self) -> bool:
-        """Whether anything but its end says how far the source is."""
-        return self.slack is not None or self.marker is not None or self.rule is not None
+        """Whether anything but its end, or its silence, says how far the source is."""
+        return any(given is not None for given in (self.slack, self.marker, self.rule, self.delay))
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from windrow.operators.progress.admit import Admit
 from windrow.operators.progress.audit import Audit
 from windrow.operators.progress.clock import WallClock
 from windrow.operators.progress.everyone import Everyone
-from windrow.operators.progress.generate import Generate, Judge, Witness
+from windrow.operators.progress.generate import Asking, Generate, Judge, Witness
 from windrow.operators.progress.last_instant import LastInstant
 from windrow.operators.progress.meld import Meld
 from windrow.operators.progress.punctuate import Punctuate
@@ -64,6 +64,7 @@ __all__ = [
     "Admit",
     "Apply",
     "AsOfJoin",
+    "Asking",
     "Audit",
     "Batch",
     "Bins",

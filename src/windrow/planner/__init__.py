@@ -7,7 +7,7 @@ decides where pipelines and stages run: in one graph, or before and after an exc
 
 from windrow.planner.build import plan
 from windrow.planner.choice import Given
-from windrow.planner.graphs import Shared, add_stage, add_steps, whole_graph
+from windrow.planner.graphs import Shared, add_stage, add_steps, asked, whole_graph
 from windrow.planner.groups import Combined, Common, Group, combined, plan_group, units_of
 from windrow.planner.partition import ByKeys, BySlice, Partition, ToAll
 from windrow.planner.plan import MELD, Arm, Meeting, Pipeline, Plan, Read, Stage, Step
@@ -34,6 +34,7 @@ __all__ = [
     "ToAll",
     "add_stage",
     "add_steps",
+    "asked",
     "combined",
     "plan",
     "plan_group",

@@ -93,4 +93,11 @@ def whole_graph(plan: Plan, nodes: int | None = None) -> Graph:
     last = [end_of(p) for p in plan.outputs]
     if len(last) > 1:
         graph.add("meld", Meld(len(last)), last)
+    for read in asked(plan):
+        graph.input(ends[read], 1)
     return graph
+
+
+def asked(plan: Plan) -> list[Read]:
+    """The sources that can be asked how far they have come: their answers have inputs after those of all sources."""
+    return [read for read in plan.reads() if read.is_asked]

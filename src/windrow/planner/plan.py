@@ -68,6 +68,12 @@ class Read:
         """Whether rows progress here on what the source itself progresses on: what promises about it mean."""
         return not self.by_rows and self.attribute == self.scan.progress
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether the source can be asked how far it has come, when it has nothing more to give."""
+        source = self.scan.source
+        return self.on_its_progress and (source.delay is not None or source.idle_after is not None)
+
 
 @dataclass(frozen=True, eq=False)
 class Pipeline:
@@ -188,6 +194,12 @@ class Plan:
     def scans(self) -> list[Scan]:
         """The sources by name, each once, in the order of ``reads``."""
         return list({read.scan.name: read.scan for read in self.reads()}.values())
+
+    @property
+    def asked(self) -> dict[str, int]:
+        """The sources that can be asked how far they have come, numbered."""
+        names = dict.fromkeys(read.scan.name for read in self.reads() if read.is_asked)
+        return {name: number for number, name in enumerate(names)}
 
     def choices(self) -> dict[str, str]:
         """The algorithm of each aggregation that has a choice: what ``Given.kept`` takes."""

@@ -9,11 +9,12 @@ from functools import partial
 import polars as pl
 from sqlglot import exp
 
-from windrow.logical.explain import promises_text
+from windrow.logical.explain import asked_text, promises_text
 from windrow.logical.expressions import dtype_of, translate
 from windrow.logical.nodes import Apply, Distinct, Filter, Node, Ordered, Progress, Project, Scan, Split, Top
 from windrow.operators import (
     Admit,
+    Asking,
     Decode,
     DupElim,
     Everyone,
@@ -38,6 +39,7 @@ from windrow.operators.state.late import late_schema
 from windrow.planner.partition import ByKeys
 from windrow.planner.plan import MELD, Arm, Meeting, Pipeline, Read, Stage, Step
 from windrow.spec.names import BRANCH, PROGRESS, SOURCE, WINDOW_END
+from windrow.spec.rules import Asked
 from windrow.spec.time import parsed
 
 
@@ -111,11 +113,23 @@ def admission(scan: Scan, by_rows: bool, needs: tuple[str, ...]) -> tuple[Step, 
     markers = source.marker_by, source.skew, source.ahead, about
     admit = partial(Admit, scan.progress, dtype, source.parse, source.marker, needs, *markers)
     first = Step("admit", admit, f"rows without a readable {scan.progress} to the side output")
-    if (rule := source.rule) is not None:
+    rule = asking(scan) or source.rule
+    if source.rule is not None and rule is not None:
         halves = partial(Witness, rule), partial(Judge, rule)
         return first, Step("generate", partial(Generate, rule), promises_text(scan), halves)
     says = f"promise max({scan.progress}) - slack" if source.slack is not None else "notes how far the stream comes"
-    return first, Step("punctuate", partial(Punctuate, source.slack), says)
+    if rule is None:
+        return first, Step("punctuate", partial(Punctuate, source.slack), says)
+    both = partial(Punctuate, source.slack), partial(Judge, rule)
+    return first, Step("punctuate", partial(Asking, source.slack, rule), f"{says}; {asked_text(scan)}", both)
+
+
+def asking(scan: Scan) -> Asked | None:
+    """The rule of a source that can be asked how far it has come."""
+    source = scan.source
+    if source.delay is None and source.idle_after is None:
+        return None
+    return Asked(source.rule, source.delay, source.idle_after, scan.schema[scan.progress] == pl.Date)
 
 
 def _unmarked(source: Progress) -> tuple[Step, ...]:

@@ -116,7 +116,9 @@ class Session:
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise QueryError(f"{name}={value!r} must be a number, at least 1")
         data = {n: s.sources[n].data for n, s in self._all.items()}
-        self._spark = StandingQueries(folder, data, shards, depth, tasks, sink)
+        asked = [_scan(s) for name, s in self._all.items() if s.sources[name].spark]
+        clock = any(scan.source.delay is not None or scan.source.idle_after is not None for scan in asked)
+        self._spark = StandingQueries(folder, data, shards, depth, tasks, sink, clock)
         self._restored = False
         if not self._pending():
             self._restore({})
@@ -272,6 +274,13 @@ class Session:
     def promise(self, stream: str, at: Value, group: Mapping[str, Any] | None = None) -> Session:
         """In process: every later row of a stream, or of one group of it, has at least this progress value."""
         self._in_process("promise").promise(stream, at, group)
+        return self
+
+    def ask(self) -> Session:
+        """In process: all that is there now has been pushed. Streams with a ``delay`` or ``idle_after`` promise what
+        follows from the time it is. On Spark sources are asked by themselves.
+        """
+        self._in_process("ask").ask()
         return self
 
     def end(self) -> Session:

@@ -34,6 +34,8 @@ class Position:
     arrived: int = 0  # when the files of the step were found, in microseconds, where a query wants to know; never less
     rows: int = 0  # how many rows were read, where a query wants to number them
     first: tuple[int, ...] = ()  # then, the number of the first row of each file of the step
+    asked: int = 0  # when it was asked, in microseconds, where the source of a query can be asked; never less
+    all: bool = True  # then, whether the step reads all that was there at that time
     complete: bool = True  # false in one of format 1: what is older than ``remember`` then counts as read
 
     def fresh(self, there: Iterable[File], remember: int) -> list[File]:
@@ -63,9 +65,10 @@ class Position:
         there: Sequence[File] = (),
         now: int | None = None,
         sizes: Sequence[int] = (),
+        asked: tuple[int, bool] | None = None,
     ) -> Position:
         """The position after one more step. ``there`` are all files that are to be seen; ``now``: when, if wanted, and
-        ``sizes``: how many rows the files have that are read, if wanted.
+        ``sizes``: how many rows the files have that are read, if wanted. ``asked``: when, and whether these are all.
         """
         every = [*read, *(f for f, _ in aside)]
         newest = max([self.newest, *(seconds(f) for f in every)])
@@ -76,7 +79,19 @@ class Position:
         known = {key: at for key, at in known.items() if at >= newest - remember or key in here}
         arrived = self.arrived if now is None else max(self.arrived, now)
         *first, rows = accumulate(sizes, initial=self.rows)
-        return Position(self.count + len(every), newest, known, tuple(read), tuple(aside), arrived, rows, tuple(first))
+        at, everything = (self.asked, True) if asked is None else (max(self.asked, asked[0]), asked[1])
+        return Position(
+            self.count + len(every),
+            newest,
+            known,
+            tuple(read),
+            tuple(aside),
+            max(arrived, at),
+            rows,
+            tuple(first),
+            at,
+            everything,
+        )
 
     def to_json(self) -> dict[str, Any]:
         packed = b"".join(_ENTRY.pack(at, key) for key, at in sorted(self.known.items()))
@@ -88,6 +103,7 @@ class Position:
             "batch": json.dumps([[f.mtime_ns, f.path, f.size] for f in self.batch]),
             "aside": json.dumps([[f.mtime_ns, f.path, f.size, reason] for f, reason in self.aside]),
             **({"arrived": self.arrived} if self.arrived else {}),
+            **({"asked": self.asked, "all": self.all} if self.asked else {}),
             **({"rows": self.rows, "first": json.dumps(self.first)} if self.rows else {}),
         }
 
@@ -113,6 +129,8 @@ class Position:
             int(given.get("arrived", 0)),
             int(given.get("rows", 0)),
             tuple(json.loads(given.get("first", "[]"))),
+            int(given.get("asked", 0)),
+            bool(given.get("all", True)),
             written == FORMAT,
         )
 

@@ -57,7 +57,7 @@ class PromiseParser(WindowParser):
         return self._parse(lambda parser: parser._parse_promise(), raw_tokens, sql)
 
     def _parse_promise(self) -> PunctuatedBy:
-        """``name(argument, ..)``."""
+        """``name(argument, ..) [IDLE AFTER length]``."""
         token = self._curr
         if not token.text.isidentifier() or self._next is None or self._next.token_type != TokenType.L_PAREN:
             self.raise_error("Expected a promise rule, such as slack('10 seconds')")
@@ -70,6 +70,11 @@ class PromiseParser(WindowParser):
         found.this.meta.update({"start": token.start, "end": token.end})
         found.meta.update({"start": token.start, "end": self._curr.end})
         self._advance()
+        if self._at_words("IDLE", "AFTER"):
+            self._advance(2)
+            if self._curr.token_type not in (TokenType.STRING, TokenType.NUMBER, TokenType.INTERVAL):
+                self.raise_error("IDLE AFTER needs a length, such as '30 seconds'")
+            found.set("idle", self._parse_promise_value())
         return found
 
     def _parse_promise_argument(self) -> PromiseArgument:

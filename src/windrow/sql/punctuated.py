@@ -1,4 +1,5 @@
-"""Promise rules as text: ``PUNCTUATED BY slack('10 seconds')`` in SQL, ``--punctuation`` on the command line.
+"""Promise rules as text: ``PUNCTUATED BY slack('10 seconds') IDLE AFTER '1 minute'`` in SQL, ``--punctuation`` on the
+command line.
 
 A rule has the name and the parameters of its function in ``wr.promise``; their annotations say what each takes.
 """
@@ -14,7 +15,7 @@ import polars as pl
 from sqlglot import exp
 
 from windrow.api import promise
-from windrow.api.declared import promising
+from windrow.api.declared import MICROS, asked, promising
 from windrow.api.promise import Promise
 from windrow.errors import QueryError, listing
 from windrow.logical.explain import promises_text
@@ -31,6 +32,7 @@ PROMISES: dict[str, Callable[..., Promise]] = {
     for f in (
         promise.ordered,
         promise.slack,
+        promise.delay,
         promise.rows,
         promise.partitions,
         promise.markers,
@@ -69,7 +71,9 @@ def declared(scan: Scan, tree: PunctuatedBy, own: Own, sql: str) -> Scan:
 
 def _declared(scan: Scan, tree: PunctuatedBy, own: Own, sql: str) -> Scan:
     try:
-        return promising(replace(scan, source=_Call(tree, own, sql).promise().declare(scan.source, scan.schema)))
+        found = promising(replace(scan, source=_Call(tree, own, sql).promise().declare(scan.source, scan.schema)))
+        idle = tree.args.get("idle")
+        return found if idle is None else asked(found, None, idle.name)
     except QueryError as error:
         raise _placed(error, tree, sql) from None
 
@@ -174,8 +178,9 @@ class _Call:
     def _length(self, tree: exp.Expr, given: Progress, schema: Schema, what: str) -> str:
         if not isinstance(tree, exp.Literal):
             raise self._refused(tree, f"{what} of {self.name}() must be a length, such as '10 seconds'")
+        measured = MICROS if self.name == "delay" else schema[given.attribute]
         try:
-            length(tree.name, schema[given.attribute], what, zero=True)
+            length(tree.name, measured, what, zero=True)
         except QueryError as error:
             raise self._refused(tree, str(error)) from None
         return tree.name

@@ -45,9 +45,9 @@ class WindowLength(exp.Expression):
 
 
 class PunctuatedBy(exp.Expression):
-    """``PUNCTUATED BY this(expressions)``: a promise rule."""
+    """``PUNCTUATED BY this(expressions) IDLE AFTER idle``: a promise rule, and when a silent source counts as idle."""
 
-    arg_types = {"this": True, "expressions": False}  # noqa: RUF012
+    arg_types = {"this": True, "expressions": False, "idle": False}  # noqa: RUF012
 
 
 class PromiseArgument(exp.Expression):

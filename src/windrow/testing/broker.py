@@ -80,7 +80,7 @@ class Broker:
         if not config.exists():
             config.write_text("".join(f"{name}={value}\n" for name, value in self._settings().items()))
             cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-            made = self._java(jars, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(config))
+            made = self._java(jars, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(config))
             if made.wait(STARTS_IN) != 0:
                 raise WindrowError(f"the broker's folder cannot be made: {self._said()}")
         self._process = self._java(jars, "kafka.Kafka", str(config))

@@ -8,6 +8,7 @@ still needed for what is Spark's: sources, sinks, offsets, processes that die.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -33,8 +34,9 @@ from pyspark.sql.types import StructType
 from windrow.api.stream import Stream
 from windrow.hosts.counters import NAMES
 from windrow.hosts.spark import shard as shards_of
+from windrow.hosts.spark.clock import Now
 from windrow.hosts.spark.compile import BAD_ROWS, LATE_ROWS, RESULTS
-from windrow.hosts.spark.exchange import METRICS, Kind, partition_of
+from windrow.hosts.spark.exchange import COLUMNS, MADE, METRICS, Kind, partition_of
 from windrow.hosts.spark.live_graphs import LiveGraphs
 from windrow.hosts.spark.native import applies
 from windrow.hosts.spark.ring import BATCH, QUERY
@@ -61,6 +63,12 @@ class SimulatedSpark:
     def __init__(self, shards: int = 2, seed: int = 0, clock: Callable[[], datetime] | None = None) -> None:
         self.clock = clock
         settings = {SHUFFLE_PARTITIONS: str(shards), STATE_STORE: "RocksDBStateStoreProvider"}
+        self.clocks: dict[str, Any] = {}  # the sources that only know the time, by name
+        self.dataSource = SimpleNamespace(register=lambda source: self.clocks.update({source.name(): source}))
+        self.readStream = SimpleNamespace(
+            format=lambda name: SimpleNamespace(load=lambda: Time(self, self.clocks[name]))
+        )
+        self.streams = SimpleNamespace(addListener=lambda _: None)
         self.conf = SimpleNamespace(get=settings.__getitem__, set=settings.__setitem__)
         self.sparkContext = SimpleNamespace(defaultParallelism=shards)
         self.random = random.Random(seed)
@@ -121,6 +129,8 @@ class MicroBatch:
     late: pl.DataFrame
     counts: dict[str, int]
     bad: pl.DataFrame = field(default_factory=pl.DataFrame)
+    wanted: dict[int, int] = field(default_factory=dict)  # by source, when it helps to ask it how far it has come
+    reports: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Running:
@@ -133,23 +143,26 @@ class Running:
             raise Mismatch(f"the checkpoint has {len(kept.stores)} stateful operators, the query {len(operators)}")
         kept.stores = kept.stores or [StateStore() for _ in operators]
 
-    def push(self, rows: Mapping[str, Rows], commit: bool = True) -> MicroBatch:
-        """One micro-batch over new rows. Without ``commit`` it dies before its end, and leaves nothing behind."""
+    def push(self, rows: Mapping[str, Rows], commit: bool = True, asked: int | None = None) -> MicroBatch:
+        """One micro-batch over new rows. Without ``commit`` it dies before its end, and leaves nothing behind.
+
+        ``asked``: when the sources were asked how far they have come, in microseconds; None: they were not.
+        """
         drafts = [store.draft() for store in self.checkpoint.stores]
         given = {self.sources[name]: part for name, part in rows.items()}
         at = self.checkpoint.begun = self.checkpoint.begun or self._now()
         properties = {BATCH: str(self.checkpoint.ended), QUERY: str(self.checkpoint.folder)}
         stores = dict(zip(self.frame.stateful(), drafts, strict=True))
-        run = Run(self.spark, given, stores, at, properties=properties)
+        run = Run(self.spark, given, stores, at, properties=properties, asked=asked)
         found = run.rows(self.frame)
         if commit:
             self.checkpoint.stores = drafts
             self.checkpoint.ended += 1
             self.checkpoint.begun = None
         if not {RESULTS, LATE_ROWS} <= set(found.columns):
-            return MicroBatch(found, pl.DataFrame(), run.counts)
+            return MicroBatch(found, pl.DataFrame(), run.counts, wanted=run.wanted, reports=run.reports)
         results, late, bad = (_column(found, name) for name in (RESULTS, LATE_ROWS, BAD_ROWS))
-        return MicroBatch(results, late, run.counts, bad)
+        return MicroBatch(results, late, run.counts, bad, run.wanted, run.reports)
 
     def _now(self) -> datetime:
         return START + timedelta(seconds=self.checkpoint.ended) if self.spark.clock is None else self.spark.clock()
@@ -251,6 +264,22 @@ class Source(Frame):
         given = run.given.get(self, ()) if self.data is None else self.data
         parts = [given] if isinstance(given, pl.DataFrame) else given
         return [part.to_arrow().cast(self.types).to_batches() for part in parts]
+
+
+class Time(Frame):
+    """The answers of a micro-batch in which sources were asked."""
+
+    def __init__(self, spark: SimulatedSpark, source: Any) -> None:
+        super().__init__(spark, types=_arrow(COLUMNS))
+        self.pickled = dumps(source)
+
+    @property
+    def isStreaming(self) -> bool:  # noqa: N802
+        return True
+
+    def partitions(self, run: Run, first: int) -> list[Partition]:  # noqa: ARG002
+        reader = loads(self.pickled)({}).streamReader(None)
+        return [] if run.asked is None else [list(reader.read(Now(run.asked)))]
 
 
 class Selected(Frame):
@@ -392,9 +421,13 @@ class Observed(Frame):
         found = self.inputs[0].partitions(run, first)
         for part in found:
             for batch in part:
-                for row in batch.select(["kind", "port", "value"]).to_pylist():
+                for row in batch.select(["kind", "port", "value", "blob"]).to_pylist():
                     if row["kind"] == Kind.COUNT:
                         run.counts[NAMES[row["port"]]] += row["value"]
+                    elif row["kind"] == Kind.WANTED:
+                        run.wanted[row["port"]] = min(row["value"], run.wanted.get(row["port"], row["value"]))
+                    elif row["kind"] == Kind.REPORT and row["port"] == MADE:
+                        run.reports.append(json.loads(row["blob"]))
         return found
 
 
@@ -409,6 +442,9 @@ class Run:
     at: datetime = START
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NAMES, 0))
     properties: Mapping[str, str] = field(default_factory=dict)  # what Spark tells tasks of the micro-batch
+    asked: int | None = None
+    wanted: dict[int, int] = field(default_factory=dict)
+    reports: list[dict[str, Any]] = field(default_factory=list)  # of shards
     stages: int = 0
 
     def stage(self) -> int:

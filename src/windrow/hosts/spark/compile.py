@@ -13,7 +13,9 @@ import pyarrow as pa
 from windrow.errors import PlanError
 from windrow.hosts.counters import Counter
 from windrow.hosts.described import BAD_SCHEMA
-from windrow.hosts.spark.exchange import COLUMNS, METRICS, Kind, decode
+from windrow.hosts.outline import outline_of
+from windrow.hosts.spark.clock import clock
+from windrow.hosts.spark.exchange import COLUMNS, MADE, METRICS, REPORTS, Kind, decode
 from windrow.hosts.spark.files import MapFiles, load
 from windrow.hosts.spark.fragment import Fragment, Hosted
 from windrow.hosts.spark.kafka import MapTopic
@@ -26,6 +28,8 @@ from windrow.hosts.spark.runner import BatchShards, Level, StreamingShards
 from windrow.hosts.spark.schema import to_spark as spark_schema
 from windrow.hosts.spark.session import prepare, session, shard_count
 from windrow.hosts.spark.stamped import check_stamps, stamped
+from windrow.hosts.spark.waiting import Waiting, new_name, noted, path_of
+from windrow.hosts.spark.wanted import sources_asked
 from windrow.hosts.strategies import Strategies
 from windrow.logical.nodes import Scan
 from windrow.planner import Combined, Plan, Stage
@@ -36,6 +40,7 @@ from windrow.sources.own import OWN, Own
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+MOST_REPORTS = 64  # shards whose reports go into the metrics of a micro-batch; all of them are in the checkpoint
 RULES = "ordered, slack, rows, partitions, markers, heartbeats, estimated, function"
 RESULTS, LATE_ROWS, BAD_ROWS = "result", "late", "bad"  # the struct columns of a DataFrame with all of them
 
@@ -147,11 +152,13 @@ def standing_rows(
     depth: int,
     dormant: frozenset[int],
     strategies: Strategies,
+    clock: bool = False,
 ) -> DataFrame:
     """The exchange rows that come out of several queries at once, each result with the number of its query as its port.
 
-    All ``sources`` are part of it, whether read or not, and there are ``depth`` levels: Spark would refuse
-    to continue with fewer or more of either. ``dormant``: stages that do not run now, and whose state stays.
+    All ``sources`` are part of it, whether read or not, and there are ``depth`` levels: Spark would refuse to continue
+    with fewer or more of either. ``clock``: among the sources is one that asks the DataFrames. ``dormant``: stages that
+    do not run now, and whose state stays.
     """
     for name, source in sources.items():
         if not is_streaming(source):
@@ -161,7 +168,8 @@ def standing_rows(
     check_sources(plan, sources)
     spark = session_of(list(sources.values()))
     prepare(spark, shards)
-    compiler = _Compiler(plan, sources, spark, shards, True, depth=depth, dormant=dormant, strategies=strategies)
+    how = {"depth": depth, "dormant": dormant, "strategies": strategies, "clock": clock}
+    compiler = _Compiler(plan, sources, spark, shards, True, **how)  # type: ignore[arg-type]
     return compiler.observed(compiler.rows())
 
 
@@ -176,6 +184,12 @@ class _Compiler:
     depth: int | None = None  # of queries that come and go: how many levels there are
     dormant: frozenset[int] = frozenset()
     strategies: Strategies = field(default_factory=Strategies)
+    clock: bool = False  # of queries that come and go: whether some DataFrame can be asked
+    watched: str = field(default_factory=new_name)  # where what its shards want is seen
+
+    @property
+    def notes(self) -> str:
+        return path_of(self.watched)
 
     def result(self) -> DataFrame:
         spark_types, arrow_types = spark_schema(self.plan.schema)
@@ -203,12 +217,24 @@ class _Compiler:
         rows = reduce(lambda a, b: a.unionAll(b), [self._source(name, r, owners, ticks) for name, r in read.items()])
         live = None if self.depth is None else self.dormant
         runner = StreamingShards(self.plan, live) if self.streaming else BatchShards()
+        if self.streaming:
+            rows = self._with_clock(rows, placed, self.plan.asked)
+        outline = outline_of(self.plan)
         for stages in self._levels(placed):
             for ring, some in self._by_runner(stages):
                 hosted = tuple(hosted for _, hosted in some)
-                fragment = Fragment(hosted, placed.ids, self.limit, owners, names, self.strategies)
+                asks = sources_asked(self.plan) if self.streaming else {}
+                fragment = Fragment(hosted, placed.ids, self.limit, owners, names, self.strategies, outline, asks)
                 rows = (RingShards(self.plan, self.streaming) if ring else runner).rows(rows, fragment, some)
         return rows
+
+    def _with_clock(self, rows: DataFrame, placed: Placed, asked: Mapping[str, int]) -> DataFrame:
+        """The exchange rows, and those that ask the DataFrames; files are asked by their own reader."""
+        frames = {name: number for name, number in asked.items() if not isinstance(self.sources[name], OWN)}
+        taken = [read for name in frames for read in placed.reads.get(name, []) if read.asked]
+        routes = [branch.route for read in taken for branch in read.branches if branch.route.shards]
+        waiting = [Waiting(self.notes, number) for number in frames.values()]
+        return rows.unionAll(clock(self.spark, routes, waiting)) if frames or self.clock else rows
 
     def _by_runner(self, stages: Level) -> list[tuple[bool, Level]]:
         """The stages of a level: those that a ring runs, and the others. The nodes of a ring that has one shard, or
@@ -233,10 +259,12 @@ class _Compiler:
         needed = [c for scan in self.plan.scans() if scan.name == name for c in self.plan.read_from(scan)]
         map_side = MapSide(reads, not self.streaming, owners, ticks, self.strategies, name)
         stamps = [c for scan in self.plan.scans() if scan.name == name for c in self.plan.stamps_of(scan)]
+        number = self.plan.asked.get(name) if self.streaming else None
+        waiting = None if number is None else Waiting(self.notes, number)
         if isinstance(source, Topic):
-            return load_topic(self.spark, source, MapTopic(map_side, tuple(needed), tuple(stamps)))
+            return load_topic(self.spark, source, MapTopic(map_side, tuple(needed), tuple(stamps), waiting=waiting))
         if isinstance(source, Files):
-            return load(self.spark, source, MapFiles(map_side, tuple(needed), tuple(stamps)))
+            return load(self.spark, source, MapFiles(map_side, tuple(needed), tuple(stamps), waiting=waiting))
         quoted = ["`" + c.replace("`", "``") + "`" for c in needed or source.columns[:1]]
         rows = stamped(source, stamps, quoted)
         return (rows if reads else rows.where("false")).mapInArrow(map_side, COLUMNS)
@@ -248,7 +276,11 @@ class _Compiler:
             mine = (f.col("kind") == int(Kind.COUNT)) & (f.col("port") == counter.number)
             return f.sum(f.when(mine, f.col("value")).otherwise(0)).alias(counter.label)
 
-        return rows.observe(METRICS, *(count(counter) for counter in Counter))
+        report = f.when((f.col("kind") == int(Kind.REPORT)) & (f.col("port") == MADE), f.col("blob").cast("string"))
+        reports = f.slice(f.collect_list(report), 1, MOST_REPORTS).alias(REPORTS)
+        rows = rows.observe(METRICS, *(count(counter) for counter in Counter), reports)
+        asked = self.plan.asked if self.streaming else {}
+        return noted(rows, self.watched, list(asked.values())) if asked else rows
 
 
 def decoded(batches: Iterator[pa.RecordBatch], kinds: tuple[Kind, ...]) -> Iterator[tuple[Kind, pl.DataFrame]]:

@@ -28,6 +28,9 @@ class Kind(IntEnum):
     BOXES = 9  # joint promises of a part of a stream, as a blob
     TICK = 10  # nothing, so that a shard takes part in a micro-batch
     FAILED = 11  # a query that raised an error: ``port`` is its number, and the blob is the message
+    REPORT = 12  # what is known of sources (``port`` NOTED) or of a shard (MADE), as JSON
+    ASKED = 13  # answers of a source that was asked, as a blob; ``value`` is 1 if it had rows
+    WANTED = 14  # when it helps to ask a source again: ``port`` is its number, ``value`` the time
 
 
 class Row(NamedTuple):
@@ -47,6 +50,7 @@ class Row(NamedTuple):
 
 
 OUT = -1
+NOTED, MADE = 0, 1  # what a task has noted for the report of a shard, and that report
 COLUMNS = "shard INT, stage INT, port INT, kind INT, tag BIGINT, value BIGINT, blob BINARY"
 ARROW = pa.schema(
     [
@@ -60,6 +64,7 @@ ARROW = pa.schema(
     ]
 )
 METRICS = "windrow"  # the name of the counters in a streaming query's ``observedMetrics``
+REPORTS = "reports"  # among them the reports of shards, as JSON
 
 
 # -- blobs -------------------------------------------------------------------------------------------------------------

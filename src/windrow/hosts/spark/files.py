@@ -24,10 +24,12 @@ from windrow.hosts.counters import Counter
 from windrow.hosts.spark.exchange import COLUMNS, Row, record_batch
 from windrow.hosts.spark.map_side import MapSide
 from windrow.hosts.spark.outbox import Outboxes
+from windrow.hosts.spark.waiting import Waiting
 from windrow.sources.arriving import Arrival, TornError, readable
 from windrow.sources.files import File, Files
 from windrow.sources.position import Position, spread
 from windrow.spec.names import ARRIVAL_TS, POSITION
+from windrow.spec.rules import Answer
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,7 +41,8 @@ Sorted = tuple[list[File], list[tuple[File, str]]]  # files that can be read, an
 class Job(Protocol):
     """What is done with the files of a task. ``schema`` is that of the batches it yields; ``columns`` are those that a
     file must have; ``stamps``: what it wants to know of the arrival of rows; ``recorded``: what offsets must say of it,
-    whoever wants to know now, because a micro-batch may run again for other queries.
+    whoever wants to know now, because a micro-batch may run again for other queries. ``waiting``: when to ask the
+    source how far it has come, if it can be asked.
     """
 
     @property
@@ -54,6 +57,9 @@ class Job(Protocol):
     @property
     def recorded(self) -> tuple[str, ...]: ...
 
+    @property
+    def waiting(self) -> Waiting | None: ...
+
     def run(self, task: Task, files: Files) -> Iterator[pa.RecordBatch]: ...
 
 
@@ -66,12 +72,14 @@ class Task(InputPartition):  # type: ignore[misc]
         files: Sequence[File],
         aside: Sequence[tuple[File, str]] = (),
         arrival: Arrival = Arrival(),  # noqa: B008 (it is a constant)
+        answers: Sequence[Answer] = (),
     ) -> None:
         super().__init__(number)
         self.number = number
         self.arrival = arrival
         self.files = tuple(files)
         self.aside = tuple(aside)
+        self.answers = tuple(answers)
 
 
 @dataclass(frozen=True)
@@ -82,6 +90,7 @@ class MapFiles:
     columns: tuple[str, ...]
     stamps: tuple[str, ...] = ()
     schema: str = COLUMNS
+    waiting: Waiting | None = None
 
     @property
     def recorded(self) -> tuple[str, ...]:
@@ -89,6 +98,7 @@ class MapFiles:
 
     def run(self, task: Task, files: Files) -> Iterator[pa.RecordBatch]:
         outboxes = self.map_side.outboxes(task.number)
+        outboxes.answers = task.answers
         outboxes.sender.counts[Counter.FILES_BAD] += len(task.aside)
         reasons = [reason for _, reason in task.aside]
         for file in task.files if self.map_side.reads else ():  # without reads no query wants them
@@ -144,10 +154,22 @@ def _tasks(source: FileSource, position: Position) -> list[Task]:
     parts = spread(position.batch, source.tasks) or [[]]
     first = dict(zip((file.path for file in position.batch), position.first, strict=False))
     arrival = Arrival(position.arrived, first)
-    return [Task(i, part, position.aside if i == 0 else (), arrival) for i, part in enumerate(parts)]
+    asked = source.job.waiting is not None and position.asked > 0
+    answers = [Answer(None, position.asked, position.all, bool(position.batch))] if asked else []
+    return [
+        Task(i, part, position.aside if i == 0 else (), arrival, answers if i == 0 else ())
+        for i, part in enumerate(parts)
+    ]
 
 
-def _after(position: Position, source: FileSource, found: Sorted, remember: int, there: Sequence[File]) -> Position:
+def _after(
+    position: Position,
+    source: FileSource,
+    found: Sorted,
+    remember: int,
+    there: Sequence[File],
+    asked: tuple[int, bool] | None = None,
+) -> Position:
     """The position after some files. What a query wants to know of their arrival is part of it: a micro-batch that
     runs again must have the same.
     """
@@ -155,7 +177,7 @@ def _after(position: Position, source: FileSource, found: Sorted, remember: int,
     stamps, columns = source.job.recorded, source.job.columns
     now = time.time_ns() // 1000 if ARRIVAL_TS in stamps else None
     sizes = [source.files.count(file, columns) for file in read] if POSITION in stamps else []
-    return position.after(read, aside, remember, there, now, sizes)
+    return position.after(read, aside, remember, there, now, sizes, asked)
 
 
 def _sorted_out(found: Sequence[File], problem: Callable[[File], str | None], at_once: int) -> Sorted:
@@ -201,18 +223,22 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         position, remember = Position.from_json(start), self.source.files.remember
+        now = time.time_ns() // 1000  # before the files are listed: those of that time are all in the list
         there = self.source.files.listed()
-        fresh = position.fresh((f for f in there if self._wanted(f)), remember)
+        unread = fresh = position.fresh((f for f in there if self._wanted(f)), remember)
         if isinstance(limit, ReadMaxFiles):
             fresh = fresh[: limit.max_files]
+        waiting = self.source.job.waiting
         if not fresh:
-            return start
+            silent = waiting is not None and self.limit_to is None and waiting.wants(now, position.asked)
+            return position.after([], [], remember, there, asked=(now, True)).to_json() if silent else start
 
         def problem(file: File) -> str | None:
             return self._problem(file, position)
 
         found = _sorted_out(fresh, problem, self.source.tasks)
-        return _after(position, self.source, found, remember, there).to_json()
+        asked = None if waiting is None else (now, len(fresh) == len(unread) and self.limit_to is None)
+        return _after(position, self.source, found, remember, there, asked).to_json()
 
     def _problem(self, file: File, position: Position) -> str | None:
         """Why a file is set aside. All of it is looked at here: the offset must know which files will be read, or one

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import polars as pl
 
@@ -12,15 +13,24 @@ from windrow.errors import ResultError
 from windrow.graph import Graph, Output
 from windrow.hosts.counters import Counter
 from windrow.hosts.isolation import isolate, queries_behind
-from windrow.hosts.spark.exchange import OUT, Kind, Row, decode
+from windrow.hosts.outline import NOTHING, Outline
+from windrow.hosts.report import note_judge, part_report
+from windrow.hosts.spark.exchange import MADE, NOTED, OUT, Kind, Row, decode
 from windrow.hosts.spark.map_side import Branch
 from windrow.hosts.spark.outbox import Outbox, Outboxes, Route, Sender
+from windrow.hosts.spark.wanted import Ask, Source, wanted
 from windrow.hosts.strategies import Strategies
-from windrow.operators import Audit
+from windrow.hosts.tally import Flows, Tally, encoded
+from windrow.operators import Audit, Judge
 from windrow.operators.progress.meld import group_of
 from windrow.planner import Meeting, Step, add_stage, add_steps
 from windrow.progress import START, Box, Punctuation, grown
 from windrow.progress import ended as ends_at
+from windrow.spec.rules import Answer, Asked, answers
+from windrow.spec.rules.asked import HEARD
+from windrow.spec.rules.by_source import PART
+
+BATCH = "streaming.sql.batchId"  # what Spark tells a task
 
 
 @dataclass(frozen=True)
@@ -28,13 +38,15 @@ class Outside:
     """An input of an arm whose rows come through the exchange: on one port, or on one for each shard they come from.
 
     ``judge``: what makes its promises from evidence. ``marked``: whether its source has markers, whose promises are
-    counted if they go backwards. ``again``: another input has the same source, and counts for both.
+    counted if they go backwards. ``again``: another input has the same source, and counts for both. ``source``: the key
+    of the source, if it is from one.
     """
 
     ports: int = 1
     judge: tuple[Step, ...] = ()
     marked: bool = False
     again: bool = False
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,10 +82,15 @@ class Wiring:
 
     graph: Graph = field(default_factory=Graph)
     inputs: dict[tuple[int, int], int] = field(default_factory=dict)  # of a stage and a port: the input of the graph
-    shown: dict[tuple[int, int], int] = field(default_factory=dict)  # the same for evidence and marks
+    shown: dict[tuple[int, int], int] = field(default_factory=dict)  # the same for evidence and answers
+    marked: dict[tuple[int, int], int] = field(default_factory=dict)  # the same for marks
     ends: dict[int, list[int]] = field(default_factory=dict)  # by node, the numbers of the exits that end there
     silent: set[int] = field(default_factory=set)
     stage_of: dict[int, int] = field(default_factory=dict)
+    asks: dict[str, Ask] = field(default_factory=dict)  # by the key of a source that can be asked
+    judges: dict[str, int] = field(default_factory=dict)  # by the key of a source the node that judges it
+    flows: Flows = field(default_factory=lambda: Flows({}))
+    report: dict[str, Any] | None = None  # the last one; None if it has to be read from the state
 
 
 @dataclass(frozen=True)
@@ -86,6 +103,8 @@ class Fragment:
     owners: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # of queries that come and go, by stage
     names: Mapping[int, str] = field(default_factory=dict)  # of these queries, by number
     strategies: Strategies = field(default_factory=Strategies)
+    outline: Outline = NOTHING  # of the query
+    asked: Mapping[str, Source] = field(default_factory=dict)  # by key, the sources that can be asked
 
     def wiring(self) -> Wiring:
         """All stages as one graph."""
@@ -108,6 +127,7 @@ class Fragment:
         numbers = [stage.number for stage in self.stages]
         nodes = {number: [node for node, of in wired.stage_of.items() if of == number] for number in numbers}
         self.strategies.apply(wired.graph, [(self.owners.get(number, ()), nodes[number]) for number in numbers])
+        wired.graph.measure(wired.flows)
         return wired
 
     def _scope(self, stage: Hosted, route: Route) -> str:
@@ -128,7 +148,8 @@ class Fragment:
                 place = self.shards.index(shard) if route.shards else 0
                 boxes.append(Outbox(replace(route, port=route.port + place), ports))
         silent, stages = frozenset(wired.silent), wired.stage_of
-        return Outboxes(Sender(shard, shard), boxes, wired.ends, silent=silent, stage_of=stages)
+        names = {node.number: node.name for node in wired.graph.nodes}
+        return Outboxes(Sender(shard, shard), boxes, wired.ends, silent=silent, stage_of=stages, names=names)
 
     def run(self, wired: Wiring, shard: int, rows: Iterable[Row], ended: bool = False) -> Iterator[Row]:
         """One micro-batch: all data first, then the promises, so that nothing of the batch itself is late."""
@@ -148,13 +169,15 @@ class Fragment:
         for row in rows:
             if row.stage in batch.mine(self):
                 batch.take(row)
+            elif row.kind == Kind.REPORT and row.port == NOTED:
+                batch.noted.append(row)
             else:  # for a later level, or for the consumer of the result
                 yield row
         for at, row in batch.data():
             frame = decode(row.blob, f"a blob of shard {shard}")
             yield from outboxes.rows(_fed(graph, wired.inputs[at], frame))
-        for at, frame in batch.shown():
-            yield from outboxes.rows(_fed(graph, wired.shown[at], frame))
+        for inputs, at, frame in batch.shown(wired):
+            yield from outboxes.rows(_fed(graph, inputs[at], frame))
         for at, promise in batch.ends(wired) if ended else batch.promises():
             yield from outboxes.rows(_fed(graph, wired.inputs[at], promise))
         yield from outboxes.rows(graph.flush())
@@ -163,6 +186,28 @@ class Fragment:
             counts[Counter.PROMISES_IGNORED] = 0
         counts[Counter.STATE_BYTES] = self._checked(graph, shard)
         yield from outboxes.last()
+        yield self._report(wired, outboxes, batch.noted)
+        if self.asked and wired.report is not None:
+            for source, when in wanted(graph, wired.report["waits"], self.asked, wired.asks).items():
+                yield outboxes.sender.out(Kind.WANTED, when, port=source)
+
+    def _report(self, wired: Wiring, outboxes: Outboxes, noted: Sequence[Row]) -> Row:
+        """What this shard knows now. It stays with the state, and goes to the consumer of the result."""
+        before, tally = wired.report, outboxes.tally
+        for row in sorted(noted, key=lambda row: row.tag):
+            assert row.blob is not None
+            tally.join(Tally.from_json(json.loads(row.blob)))
+        tally.note_flows(outboxes.names, wired.flows)
+        tally.results += outboxes.sender.counts[Counter.ROWS_OUT]
+        for key, node in wired.judges.items() if noted else ():
+            judge = wired.graph.node(node).operator
+            assert isinstance(judge, Judge)
+            note_judge(tally, key, judge)
+        total = Tally() if before is None else Tally.from_json(before["tally"])
+        total.add(tally, batch_number(total.batch + 1))
+        found = part_report(wired.graph, self.outline, total, before)
+        wired.report = {**found, "outline": self.outline.to_json() if noted else None}
+        return outboxes.sender.out(Kind.REPORT, total.batch, encoded(wired.report), MADE)
 
     def _queries(self, wired: Wiring, node: int) -> Iterator[int]:
         """The queries that take what comes out of a node by an exit, or that its stage belongs to."""
@@ -184,6 +229,15 @@ class Fragment:
         return held
 
 
+def batch_number(otherwise: int) -> int:
+    """The number of the micro-batch, where Spark tells it."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    number = None if context is None else (getattr(context, "_localProperties", None) or {}).get(BATCH)
+    return otherwise if number is None else int(number)
+
+
 def _fed(graph: Graph, port: int, item: pl.DataFrame | Punctuation) -> list[Output]:
     """What comes out; nothing if the query behind an input has been taken out."""
     return graph.feed(port, item) if graph.feeds(port) else []
@@ -197,7 +251,10 @@ class _Batch:
     """The exchange rows of a micro-batch for the stages of one level, sorted out."""
 
     rows: list[Row] = field(default_factory=list)
+    noted: list[Row] = field(default_factory=list)  # for the report
     evidence: dict[At, list[Row]] = field(default_factory=dict)
+    marks: dict[At, list[Row]] = field(default_factory=dict)
+    answers: dict[At, list[Row]] = field(default_factory=dict)
     promised: dict[tuple[At, bytes | None], int] = field(default_factory=dict)
     reached: dict[At, int] = field(default_factory=dict)
     boxes: dict[At, tuple[Box, ...]] = field(default_factory=dict)
@@ -213,8 +270,12 @@ class _Batch:
         match row.kind:
             case Kind.DATA:
                 self.rows.append(row)
-            case Kind.EVIDENCE | Kind.MARKS:
+            case Kind.EVIDENCE:
                 self.evidence.setdefault(at, []).append(row)
+            case Kind.MARKS:
+                self.marks.setdefault(at, []).append(row)
+            case Kind.ASKED:
+                self.answers.setdefault(at, []).append(row)
             case Kind.PROMISE:
                 about = at, row.blob
                 self.promised[about] = max(self.promised.get(about, START), row.value)
@@ -230,10 +291,13 @@ class _Batch:
         for row in sorted(self.rows, key=lambda row: (row.stage, row.port, row.tag)):
             yield (row.stage, row.port), row
 
-    def shown(self) -> Iterator[tuple[At, pl.DataFrame]]:
-        """Evidence and marks. No source has both: a source has either markers or a judge."""
-        for at, rows in sorted(self.evidence.items()):
-            yield at, pl.concat([decode(row.blob, "evidence") for row in sorted(rows, key=lambda row: row.tag)])
+    def shown(self, wired: Wiring) -> Iterator[tuple[dict[At, int], At, pl.DataFrame]]:
+        """What judges and audits take, and where. Answers come first: they say which partitions there are."""
+        for at, rows in sorted(self.answers.items()):
+            yield wired.shown, at, _answers(rows)
+        for inputs, found in ((wired.shown, self.evidence), (wired.marked, self.marks)):
+            for at, rows in sorted(found.items()):
+                yield inputs, at, pl.concat([decode(row.blob, "evidence") for row in _in_order(rows)])
 
     def promises(self) -> Iterator[tuple[At, Punctuation]]:
         for (at, group), value in sorted(self.promised.items(), key=lambda p: (p[0][0], p[0][1] or b"")):
@@ -246,6 +310,20 @@ class _Batch:
         """The end of a finite input."""
         for at in wired.inputs:
             yield from ((at, promise) for promise in ends_at(START, self.reached.get(at)))
+
+
+def _in_order(rows: list[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: row.tag)
+
+
+def _answers(rows: list[Row]) -> pl.DataFrame:
+    """The answers of a source in a micro-batch; what all of it has heard, any of its parts may know."""
+    heard = any(row.value for row in rows)
+    found = [decode(row.blob, "an answer") for row in _in_order(rows) if row.blob is not None]
+    if not found:
+        return answers([Answer(None, None, False, heard)])
+    everywhere = pl.col(PART).is_null() & heard
+    return pl.concat(found).with_columns(pl.col(HEARD) | everywhere)
 
 
 def _add_arms(wired: Wiring, stage: Hosted, last: Mapping[int, int]) -> list[int]:
@@ -274,17 +352,26 @@ def _add_arms(wired: Wiring, stage: Hosted, last: Mapping[int, int]) -> list[int
 
 
 def _add_judge(wired: Wiring, each: Outside, stage: int, port: int, meeting: int, place: int) -> None:
-    graph, first = wired.graph, len(wired.graph.nodes)
-    end = add_steps(graph, each.judge, None)
+    graph, first, scope = wired.graph, len(wired.graph.nodes), wired.graph.scope
+    judge = each.judge[0].make()
+    assert isinstance(judge, Judge)
+    if not judge.sees:
+        graph.scope = f"asked{stage}"  # it came later than checkpoints without it, which hold the names of the others
+    end = add_steps(graph, [replace(each.judge[0], make=lambda: judge), *each.judge[1:]], None)
+    graph.scope = scope
     wired.shown[stage, port] = len(graph.inputs) - 1
+    if isinstance(graph.node(first).operator, Judge):
+        wired.judges.setdefault(each.source, first)
     graph.connect(end, meeting, place)
     if each.again:
         wired.silent |= set(range(first, end + 1))
+    if isinstance(judge.rule, Asked):
+        wired.asks.setdefault(each.source, Ask(judge, each.judge[1:], meeting, place))
 
 
 def _add_audits(wired: Wiring, stage: Hosted) -> None:
     port = 0
     for each in (x for arm in stage.arms for x in arm.inputs if isinstance(x, Outside)):
         if each.marked and not each.again:
-            wired.shown[stage.number, port] = wired.graph.input(wired.graph.add(f"audit{port}", Audit()))
+            wired.marked[stage.number, port] = wired.graph.input(wired.graph.add(f"audit{port}", Audit()))
         port += each.ports

@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 from windrow.hosts.counters import Counter
 from windrow.hosts.spark.exchange import COLUMNS, record_batch
 from windrow.hosts.spark.map_side import MapSide
+from windrow.hosts.spark.waiting import Waiting
 from windrow.logical.arrival import TYPES
 from windrow.sources.kafka.client import Client, There
 from windrow.sources.kafka.offsets import Offsets, Range, check_loss, spread
@@ -26,6 +27,8 @@ from windrow.sources.kafka.reading import Reader
 from windrow.sources.kafka.topic import Topic
 from windrow.spec.messages import PARTITION, RAW
 from windrow.spec.names import ARRIVAL_TS
+from windrow.spec.rules import Answer
+from windrow.spec.rules.asked import part_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,6 +45,15 @@ class Task(InputPartition):  # type: ignore[misc]
         self.asked = offsets.asked
         self.parts = tuple(sorted(offsets.parts)) if number == 0 else ()
         self.lost = lost if number == 0 else 0
+        self.answers = tuple(_answers(offsets)) if number == 0 else ()
+
+
+def _answers(offsets: Offsets) -> Iterator[Answer]:
+    """What each partition, and the whole topic, answers when it is asked how far it has come."""
+    parts = offsets.parts.values()
+    yield Answer(None, offsets.asked, all(at.reached for at in parts), any(at.end > at.start for at in parts))
+    for part, at in sorted(offsets.parts.items()):
+        yield Answer(part_text(part), offsets.asked, at.reached, at.end > at.start)
 
 
 class Job(Protocol):
@@ -49,6 +61,9 @@ class Job(Protocol):
 
     @property
     def schema(self) -> str | StructType: ...
+
+    @property
+    def waiting(self) -> Waiting | None: ...
 
     def run(self, task: Task, topic: Topic) -> Iterator[pa.RecordBatch]: ...
 
@@ -61,9 +76,11 @@ class MapTopic:
     columns: tuple[str, ...]
     stamps: tuple[str, ...] = ()
     schema: str = COLUMNS
+    waiting: Waiting | None = None
 
     def run(self, task: Task, topic: Topic) -> Iterator[pa.RecordBatch]:
         outboxes = self.map_side.outboxes(task.number)
+        outboxes.answers = task.answers
         reader = Reader(topic, self.columns)
         if self.map_side.reads:  # without reads no query wants them
             frames = _stamped(reader.frames(task.ranges, task.id), task, self.stamps)
@@ -83,6 +100,7 @@ class BadMessages:
     arrow: pa.Schema
     schema: StructType
     stamps: tuple[str, ...] = ()
+    waiting: None = None
 
     def run(self, task: Task, topic: Topic) -> Iterator[pa.RecordBatch]:
         frames = Reader(topic, tuple(RAW)).frames(task.ranges, task.id)
@@ -174,7 +192,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         there = self.client.there() if self.limit_to is None else self.limit_to
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         found = before.after(there, self.source.topic, most)
-        return start if found is before else found.to_json()
+        if found is not before:
+            return found.to_json()
+        waiting = self.source.job.waiting
+        if waiting is None or self.limit_to is not None or not waiting.wants(there.asked, before.asked):
+            return start
+        return before.silent(there).to_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Task]:
         return [] if start == end else _tasks(self.source, Offsets.from_json(end, self.source.topic))

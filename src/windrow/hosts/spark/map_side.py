@@ -11,14 +11,15 @@ import pyarrow as pa
 from windrow.graph import Graph
 from windrow.hosts.counters import Counter
 from windrow.hosts.isolation import isolate, queries_behind
-from windrow.hosts.spark.exchange import OUT, Kind, Row, record_batch
+from windrow.hosts.spark.exchange import NOTED, OUT, Kind, Row, record_batch
 from windrow.hosts.spark.outbox import Outbox, Outboxes, Route, Sender
 from windrow.hosts.strategies import Strategies
-from windrow.operators import Witness
+from windrow.hosts.tally import OF, Flows, encoded
+from windrow.operators import Punctuate, Witness
 from windrow.planner import Shared, Step, add_steps
 from windrow.progress import END, Punctuation
 from windrow.sources.frames import normal
-from windrow.spec.rules import BySource
+from windrow.spec.rules import Asked, BySource
 
 ROWS_AT_ONCE = 1_000_000  # rows that are aggregated together: enough to reduce well, some 100 MB at most
 
@@ -33,10 +34,15 @@ class Branch:
 
 @dataclass(frozen=True)
 class Taken:
-    """A source as it is read: the steps that admit its rows, once, and the branches that take them."""
+    """A source as it is read: the steps that admit its rows, once, and the branches that take them.
+
+    ``asked``: it can be asked how far it has come, when it has nothing more to give.
+    """
 
     steps: tuple[Step, ...]
     branches: tuple[Branch, ...]
+    asked: bool = False
+    key: str = ""  # of the source as it is read here
 
 
 class MapSide:
@@ -70,7 +76,8 @@ class MapSide:
     def last(self, outboxes: Outboxes) -> list[Row]:
         """What a task sends after all its rows."""
         ticks = [outboxes.sender.out(Kind.TICK, 0)._replace(shard=shard) for shard in self.ticks]
-        return [*outboxes.last(), *ticks]
+        noted = outboxes.sender.out(Kind.REPORT, 0, encoded(outboxes.tally.to_json()), NOTED)
+        return [*outboxes.last(), *ticks, noted]
 
     def unread(self, outboxes: Outboxes, reasons: Sequence[str]) -> list[Row]:
         """Where queries come and go, files that cannot be read are among their bad rows, with the reason."""
@@ -85,8 +92,10 @@ class MapSide:
         found: list[Row] = []
         for node, numbers in () if self.ends else outboxes.evidence.items():
             operator = self._graph()[0].nodes[node].operator
-            if isinstance(operator, Witness) and isinstance(operator.rule, BySource):
-                rows = operator.rule.listed(parts)
+            rule = operator.rule if isinstance(operator, Witness) else None
+            rule = rule.rule if isinstance(rule, Asked) else rule
+            if isinstance(rule, BySource):
+                rows = rule.listed(parts)
                 found += [row for number in numbers for row in outboxes.boxes[number].evidence(rows, outboxes.sender)]
         return found
 
@@ -95,11 +104,17 @@ class MapSide:
         boxes = [Outbox(branch.route) for read in self.reads for branch in read.branches]
         _, ends, evidence = self._graph()
         shards = [shard for box in boxes for shard in box.route.shards]
-        return Outboxes(Sender(part, min(shards, default=0)), boxes, ends, evidence, source=self.name)
+        taken = [read.asked for read in self.reads for _ in read.branches]
+        asked = frozenset(number for number, is_asked in enumerate(taken) if is_asked)
+        return Outboxes(Sender(part, min(shards, default=0)), boxes, ends, evidence, asked=asked, source=self.name)
 
     def run(self, frames: Iterable[pl.DataFrame], outboxes: Outboxes) -> Iterator[list[Row]]:
         """The exchange rows of some data; promises and counts stay in the outboxes."""
         graph, ends, _ = self._graph()
+        entered = [n for n in graph.nodes if isinstance(n.operator, Punctuate)]
+        read = dict(zip((n.number for n in entered), (taken.key for taken in self.reads), strict=True))
+        flows = Flows(read)
+        graph.measure(flows)
         if self.ticks:
             routes = [box.route for box in outboxes.boxes]
 
@@ -111,10 +126,14 @@ class MapSide:
         ports = range(len(self.reads))
         for frame in frames:
             outboxes.sender.counts[Counter.ROWS_IN] += frame.height
+            outboxes.tally.rows[self.name] = outboxes.tally.rows.get(self.name, 0) + frame.height
             if rows := [row for port in ports if graph.feeds(port) for row in outboxes.rows(graph.feed(port, frame))]:
                 yield rows
         if rows := list(outboxes.rows(graph.flush())):
             yield rows
+        outboxes.tally.note_flows({n.number: n.name for n in graph.nodes}, flows, f"{self.name}{OF}")
+        for node in entered:
+            outboxes.tally.note_promise(read[node.number], node.operator.promises.low)  # type: ignore[attr-defined]
         if self.ends:
             for port in ports:
                 list(outboxes.rows(graph.feed(port, Punctuation(END))))

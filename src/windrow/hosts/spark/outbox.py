@@ -13,10 +13,12 @@ from windrow.graph import Output
 from windrow.hosts.counters import OF_SIDES, Counter
 from windrow.hosts.described import described
 from windrow.hosts.spark.exchange import OUT, Kind, Row, encode
+from windrow.hosts.tally import Tally
 from windrow.operators.operator import Side
 from windrow.operators.progress.meld import group_text
 from windrow.planner import ByKeys, Partition
 from windrow.progress import END, START, Box, Punctuation, grown
+from windrow.spec.rules import Answer, answers
 
 QUERIES = "queries"  # the column of bad rows with the numbers of the queries that do without them
 MOST_BYTES = 1 << 25  # of rows in one blob
@@ -86,6 +88,11 @@ class Outbox:
         blob = encode(rows) if self.route.shards else None
         yield from (self._row(sender, shard, Kind.EVIDENCE, 0, blob) for shard in self.route.shards)
 
+    def answers(self, given: Sequence[Answer], heard: bool, sender: Sender) -> Iterator[Row]:
+        """What a source answered, and whether this part of it had rows."""
+        blob = encode(answers(given)) if given else None
+        yield from (self._row(sender, shard, Kind.ASKED, int(heard), blob) for shard in self.route.shards)
+
     def marks(self, rows: pl.DataFrame, sender: Sender) -> Iterator[Row]:
         """The promises of the markers of a source: one shard compares them with earlier ones."""
         if self.route.shards:
@@ -146,6 +153,7 @@ class Outboxes:
     ``evidence``: the boxes of all judges of the source that a node belongs to; the first gets its marks.
     ``silent``: nodes that repeat what another one counts, and are not counted. ``stage_of``: in a shard, the stage of a
     node; bad rows that it finds go to the side output. Those of a source are found there by a query of their own.
+    ``asked``: the boxes behind a source that can be asked, and ``answers`` what it answered, in the task that knows it.
     ``concerned``: where queries come and go, those that a side output of a node is counted for. There is no query for
     the bad rows of a source then: ``source`` is its name, and they go to the side output, too.
     """
@@ -156,8 +164,12 @@ class Outboxes:
     evidence: Mapping[int, Sequence[int]] = field(default_factory=dict)
     silent: frozenset[int] = frozenset()
     stage_of: Mapping[int, int] = field(default_factory=dict)
+    asked: frozenset[int] = frozenset()
+    answers: Sequence[Answer] = ()
     concerned: Callable[[int, Side], Iterable[int]] | None = None
     source: str = ""
+    tally: Tally = field(default_factory=Tally)
+    names: Mapping[int, str] = field(default_factory=dict)  # of nodes, where the tally is of a shard
     _marks: dict[int, list[pl.DataFrame]] = field(default_factory=dict, init=False)
 
     def rows(self, outputs: Iterable[Output]) -> Iterator[Row]:
@@ -184,6 +196,7 @@ class Outboxes:
                 self.sender.failed.setdefault(query, side.rows["error"][0])
         elif node not in self.silent:
             self.sender.counts[OF_SIDES[side.kind]] += side.count
+            self.tally.note_side(self.names.get(node, self.source), side)
             if self.concerned is not None:
                 yield from self._of_queries(node, side, sorted(set(self.concerned(node, side))))
             elif side.kind == "late" and side.rows.width:
@@ -211,6 +224,9 @@ class Outboxes:
         rows = [row for box in self.boxes for row in box.last(self.sender)]
         for number, marks in self._marks.items():
             rows += self.boxes[number].marks(pl.concat(marks), self.sender)
+        heard = self.sender.counts[Counter.ROWS_IN] > 0
+        for number in sorted(self.asked):
+            rows += self.boxes[number].answers(self.answers, heard, self.sender)
         return rows + self.sender.counted()
 
 

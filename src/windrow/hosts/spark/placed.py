@@ -10,6 +10,7 @@ from windrow.hosts.spark.map_side import Branch, Taken
 from windrow.hosts.spark.outbox import Route
 from windrow.planner import Pipeline, Plan, Read, Stage, Step
 from windrow.planner.levels import Levels
+from windrow.planner.origins import key_of
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ def placed_stages(plan: Plan, shards: int, streaming: bool) -> Placed:
         build.exits[pipeline.source].append(Branch(_in_task(pipeline), Route(port=plan.number_of(output))))
     reads: dict[str, list[Taken]] = {}
     for read in plan.reads():
-        taken = Taken(tuple(step.split() for step in read.steps), tuple(build.exits[read]))
+        asked = streaming and read.is_asked
+        taken = Taken(tuple(step.split() for step in read.steps), tuple(build.exits[read]), asked, key_of(read))
         reads.setdefault(read.scan.name, []).append(taken)
     levels = [
         [(stage, build.hosted(stage)) for stage in build.levels.stages(level)] for level in range(build.levels.depth)
@@ -83,7 +85,7 @@ class _Placing:
         again = source in self.heard
         self.heard.add(source)
         marked = source.scan.source.marker is not None and not source.by_rows
-        return Outside(1, pipeline.judging() if self.streaming else (), marked, again)
+        return Outside(1, pipeline.judging() if self.streaming else (), marked, again, key_of(source))
 
 
 def _in_task(pipeline: Pipeline) -> tuple[Step, ...]:

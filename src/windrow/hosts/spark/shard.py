@@ -8,10 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 from pyspark.sql import Row as SparkRow
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from windrow.errors import CheckpointError
+from windrow.hosts.report import FORMAT
 from windrow.hosts.spark.exchange import ARROW, Row, decode, encode
 from windrow.hosts.spark.fragment import Fragment, Wiring
 from windrow.hosts.spark.identity import difference, evolved
@@ -23,6 +25,7 @@ from windrow.spec.batches import State
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState, TimerValues, ValueState
 
+REPORT = "@report"  # the chunk with the last report of a shard
 _row = SparkRow(*ARROW.names)
 _live = LiveGraphs()
 
@@ -41,6 +44,12 @@ def declared(handle: StatefulProcessorHandle) -> Variables:
     identity = handle.getValueState("identity", "json STRING")
     version = handle.getValueState("version", "token STRING")
     return Variables(identity, version, handle.getMapState("chunks", "name STRING", "blob BINARY"))
+
+
+def report_in(blob: bytes, what: str) -> dict[str, Any] | None:
+    """The report in a chunk; None if another version has written it."""
+    found = json.loads(decode(blob, what)["json"][0])
+    return found if isinstance(found, dict) and found.get("format") == FORMAT else None
 
 
 class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
@@ -93,6 +102,7 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
                 else:
                     self.chunks.updateValue((key,), (value,))
         self.version.update((str(now),))
+        self.chunks.updateValue((REPORT,), (encode(pl.DataFrame({"json": [json.dumps(wired.report)]})),))
         copy = live_copy(self.run_id, shard)
         if copy is not None:
             copy.store(None if before is None else before.token, now.token, changes, graph.snapshot)
@@ -117,7 +127,7 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
     def _forget(self, stages: frozenset[str], version: Version) -> None:
         """Free the state of stages that are no longer there."""
         for (key,) in list(self.chunks.keys()):
-            if key.partition("/")[0].removeprefix("stage") in stages:
+            if key.partition("/")[0].removeprefix("stage").removeprefix("asked") in stages:
                 self.chunks.removeKey((key,))
                 version.parts.pop(key.partition(MARK)[0], None)
 
@@ -127,11 +137,18 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
             return wired
         wired = self.fragment.wiring()
         if stored is not None:
+            wired.report = self._stored_report(shard)
             copy = live_copy(self.run_id, shard)
             state = copy.load(stored.token) if copy is not None else None
             wired.graph.restore(state if state is not None else self._stored_state(shard))
         return wired
 
+    def _stored_report(self, shard: int) -> dict[str, Any] | None:
+        """The report of the last micro-batch; none from an older version, or from one that knows it differently."""
+        if not self.chunks.containsKey((REPORT,)):
+            return None
+        return report_in(self.chunks.getValue((REPORT,))[0], f"the report of shard {shard}")
+
     def _stored_state(self, shard: int) -> State:
-        values = {k[0]: v[0] for k, v in self.chunks.iterator()}
+        values = {k[0]: v[0] for k, v in self.chunks.iterator() if k[0] != REPORT}
         return {name: decode(blob, f"state chunk {name!r} of shard {shard}") for name, blob in whole(values).items()}

@@ -126,6 +126,7 @@ class _BadRowsOfFiles:
     schema: StructType
     columns: tuple[str, ...]
     stamps: tuple[str, ...] = ()
+    waiting: None = None
 
     @property
     def recorded(self) -> tuple[str, ...]:

@@ -43,7 +43,8 @@ POLL = 0.02  # seconds between two looks at whether Spark has committed
 class StandingQueries:
     """``folder`` has the record of the session, its checkpoint and its results; a session in it goes on.
 
-    ``sink`` gets the results of each query and micro-batch, by name, besides the files.
+    ``sink`` gets the results of each query and micro-batch, by name, besides the files. ``clock``: some DataFrame can
+    be asked how far it has come, whether a query reads it now or not.
     """
 
     def __init__(
@@ -54,12 +55,14 @@ class StandingQueries:
         depth: int | None = None,
         tasks: int | None = None,
         sink: Sink | None = None,
+        clock: bool = False,
     ) -> None:
         if "://" in str(folder):
             raise PlanError(f"the folder of a session must be a local or mounted one, not {folder}")
         self.folder = Path(folder).absolute()
         self.sources = dict(sources)
         self.sink = sink
+        self.clock = clock
         self.spark = session_of(list(self.sources.values()))
         self.results_of, self.sides = Results(self.folder / "results"), Sides(self.folder / "sides")
         self.record = self._opened(shards, depth, tasks)
@@ -254,7 +257,7 @@ class StandingQueries:
     def _compiled(self, running: Sequence[tuple[Group, Mapping[str, int]]], depth: int) -> DataFrame:
         plan = combined(running)
         return standing_rows(
-            plan, self.sources, self.record.shards, depth, self._dormant(plan), self.registry.strategies()
+            plan, self.sources, self.record.shards, depth, self._dormant(plan), self.registry.strategies(), self.clock
         )
 
     def _dormant(self, plan: Combined) -> frozenset[int]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from windrow.operators.operator import Forwarding, Item, Side
 from windrow.operators.progress.meld import promises_frame, promises_of
 from windrow.operators.progress.punctuate import Punctuate, ignored
 from windrow.progress import Promises, Punctuation
 from windrow.spec.batches import Batch, Changes, State
-from windrow.spec.rules import Rule
+from windrow.spec.rules import ASKED, Answer, Asked, Rule, answers
 
 
 class Judge(Forwarding):
@@ -20,7 +23,9 @@ class Judge(Forwarding):
         self._saved: State = {}
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
-        self.memory, value = self.rule.promise(self.memory, batch)
+        """Evidence, or the answers of a source that was asked."""
+        says = self.rule.asked if ASKED in batch.columns else self.rule.promise
+        self.memory, value = says(self.memory, batch)
         found = [Punctuation(value)] if value is not None else []
         sides = [side for promise in found for side in ignored(self.promises, promise)] if self.rule.claims else []
         news = [promise for promise in [*found, *self.rule.groups(self.memory)] if self.promises.give(promise)]
@@ -44,6 +49,16 @@ class Judge(Forwarding):
         self.promises = Promises() if saved is None else promises_of(saved).get(0, Promises())
         self._saved = dict(state)
 
+    @property
+    def sees(self) -> bool:
+        """Whether it gets evidence, not only answers."""
+        return not isinstance(self.rule, Asked) or self.rule.rule is not None
+
+    def hear(self) -> None:
+        """There are rows: if the source counted as idle, it does no longer."""
+        if isinstance(self.rule, Asked) and self.rule.is_quiet(self.memory):
+            self.memory, _ = self.rule.asked(self.memory, answers([Answer(None, None, False, True)]))
+
     def state_bytes(self) -> int:
         return int(sum(frame.estimated_size() for frame in self.memory.values()))
 
@@ -60,8 +75,47 @@ class Witness(Punctuate):
         return [*passed, Side("evidence", 0, self.rule.evidence(batch))] if batch.height else passed
 
 
+class Asking(Punctuate):
+    """Promises from slack, and from the answers of its source, which come on port 1.
+
+    >>> from windrow.spec.rules import Answer, answers
+    >>> Asking(3, Asked(None, delay=5)).on_batch(1, answers([Answer(None, 100, True, False)]))
+    [Punctuation(value=95, group=None)]
+    """
+
+    def __init__(self, slack: int | None, rule: Rule) -> None:
+        super().__init__(slack)
+        self.judge = Judge(rule)
+
+    def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        if port != 1:
+            if batch.height:
+                self.judge.hear()
+            return super().on_batch(port, batch)
+        found = [item for item in self.judge.on_batch(0, batch) if isinstance(item, Punctuation)]
+        return [promise for promise in found if self._gives(promise)]
+
+    def _gives(self, promise: Punctuation) -> bool:
+        news = self.promises.give(promise)
+        self._saved = self._saved and not news
+        return news
+
+    def snapshot(self) -> State:
+        return {**super().snapshot(), **_judged(self.judge.snapshot())}
+
+    def changes(self) -> Changes:
+        return {**super().changes(), **_judged(self.judge.changes())}
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self.judge.restore(_of_judge(state))
+
+    def state_bytes(self) -> int:
+        return self.judge.state_bytes()
+
+
 class Generate(Punctuate):
-    """Witness and judge of a whole stream.
+    """Witness and judge of a whole stream. Answers of its source come on port 1.
 
     >>> import polars as pl
     >>> from windrow.spec.rules import RowSlack
@@ -74,8 +128,13 @@ class Generate(Punctuate):
         self.judge = Judge(rule)
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
+        if port == 1:
+            return self.judge.on_batch(0, batch)
         passed = super().on_batch(port, batch)
-        return [*passed, *self.judge.on_batch(0, self.judge.rule.evidence(batch))] if batch.height else passed
+        if not batch.height:
+            return passed
+        self.judge.hear()
+        return [*passed, *self.judge.on_batch(0, self.judge.rule.evidence(batch))]
 
     def on_punctuation(self, port: int, promise: Punctuation) -> list[Item]:
         """A promise from upstream is as good as one of our own."""
@@ -83,14 +142,23 @@ class Generate(Punctuate):
         return super().on_punctuation(port, promise) if self.judge.promises.give(promise) else list(counted)
 
     def snapshot(self) -> State:
-        return {**super().snapshot(), **{f"judge/{k}": v for k, v in self.judge.snapshot().items()}}
+        return {**super().snapshot(), **_judged(self.judge.snapshot())}
 
     def changes(self) -> Changes:
-        return {**super().changes(), **{f"judge/{k}": v for k, v in self.judge.changes().items()}}
+        return {**super().changes(), **_judged(self.judge.changes())}
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self.judge.restore({k.removeprefix("judge/"): v for k, v in state.items() if k.startswith("judge/")})
+        self.judge.restore(_of_judge(state))
 
     def state_bytes(self) -> int:
         return self.judge.state_bytes()
+
+
+def _judged(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The chunks of a judge among those of the operator that it is part of."""
+    return {f"judge/{k}": v for k, v in state.items()}
+
+
+def _of_judge(state: State) -> State:
+    return {k.removeprefix("judge/"): v for k, v in state.items() if k.startswith("judge/")}

@@ -205,6 +205,9 @@ class Paned(SlidingAggregate):
             self.versions.chunks.replace(chunk, self.versions.chunks.combine(known.filter(pl.Series(~past))))
         self.marks[DEAD] = 0
 
+    def live(self, frame: Batch) -> Batch:
+        return frame.filter(pl.Series(~self._dead(frame)))
+
     # -- waiting -------------------------------------------------------------------------------------------------
     def next_promise(self) -> int | None:
         """The end of the next window that holds anything, or what frees the oldest chunk, whichever is first."""

@@ -11,6 +11,7 @@ import polars as pl
 from windrow.aggregates.user import locating
 from windrow.errors import InternalError
 from windrow.operators.operator import Item, Wait
+from windrow.operators.progress.meld import group_text
 from windrow.operators.state.chunks import Chunks
 from windrow.operators.state.levels import Levels
 from windrow.operators.windows.windowing import Shape, Windowing
@@ -18,6 +19,8 @@ from windrow.progress import END, START, Punctuation
 from windrow.spec.batches import Batch, Changes, State
 from windrow.spec.names import CHUNK, WINDOW_END, WINDOW_START
 from windrow.windows.tuples import Ints
+
+LOOKED_AT = 1_000_000  # partials among which the slowest groups are looked for
 
 
 class WindowOperator(ABC, Generic[Shape]):
@@ -120,13 +123,33 @@ class WindowOperator(ABC, Generic[Shape]):
         """How many rows or partials it holds."""
         return self.chunks.height()
 
+    def slowest(self, most: int) -> list[tuple[str, int]]:
+        """Where promises close windows group by group: the groups with open windows that are closed least far, as JSON,
+        and the promise up to which they are. Nothing where there are too many rows to look at after every micro-batch.
+        """
+        if not self.levels.by or not 0 < self.chunks.height() <= LOOKED_AT:
+            return []
+        by = list(self.levels.by)
+        live = [self.live(frame).select(by) for stack in self.chunks.stacks.values() for frame in stack]
+        groups = pl.concat(live).unique().sort(by)
+        closed = self.closed_of(groups, START)
+        places = sorted(range(groups.height), key=lambda place: (int(closed[place]), place))[:most]
+        return [(group_text(groups.row(place)), self._promise_for(int(closed[place]))) for place in places]
+
+    def live(self, frame: Batch) -> Batch:
+        """Of partials, those that can still be in a result."""
+        return frame
+
+    def _promise_for(self, closed: int) -> int:
+        return closed if closed in (START, END) else self.bounds.value(self.window.releasing(closed))
+
     @abstractmethod
     def next_promise(self) -> int | None:
         """The smallest promise that makes it emit or free something; None if none would."""
 
     def promised_so_far(self) -> int:
         """The promise that ``closed`` stands for."""
-        return self.closed if self.closed in (START, END) else self.bounds.value(self.window.releasing(self.closed))
+        return self._promise_for(self.closed)
 
     # -- merging -------------------------------------------------------------------------------------------------
     def place(self, at: dict[str, Any]) -> dict[str, Any]:

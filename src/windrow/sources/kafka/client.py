@@ -25,13 +25,15 @@ DEFAULTS: dict[str, Any] = {
 @dataclass(frozen=True)
 class There:
     """A topic at a moment. ``asked``: before the ends were fetched, in microseconds. ``end``: where the next committed
-    message of a partition will be, or a later one; ``first``: its oldest message, or before it.
+    message of a partition will be, or a later one; ``first``: its oldest message, or before it. ``high``: its end with
+    the messages of open transactions, which come when they are committed.
     """
 
     id: str
     asked: int
     first: Mapping[int, int] = field(default_factory=dict)
     end: Mapping[int, int] = field(default_factory=dict)
+    high: Mapping[int, int] = field(default_factory=dict)
 
 
 class TopicGoneError(DataError):
@@ -60,10 +62,14 @@ class Client:
     def _there(self) -> There:
         kafka, asked = client(), time.time_ns() // 1000
         topic_id, parts = self._described()
-        spec = kafka.admin.OffsetSpec
-        both = [self._offsets(parts, wanted) for wanted in (spec.earliest(), spec.latest())]
-        first, end = ({part: int(each.result().offset) for part, each in found.items()} for found in both)
-        return There(topic_id, asked, first, end)
+        read = str(dict(self.topic.settings).get("isolation.level", "read_committed")).upper()
+        spec, level = kafka.admin.OffsetSpec, kafka.IsolationLevel
+        # The ends with open transactions come last: they must not be before those without.
+        found = [self._offsets(parts, spec.earliest(), level[read]), self._offsets(parts, spec.latest(), level[read])]
+        first, end = ({part: int(each.result().offset) for part, each in one.items()} for one in found)
+        open_too = self._offsets(parts, spec.latest(), level.READ_UNCOMMITTED)
+        high = {part: int(each.result().offset) for part, each in open_too.items()}
+        return There(topic_id, asked, first, end, high)
 
     def _described(self) -> tuple[str, list[int]]:
         kafka, name = client(), self.topic.name
@@ -71,11 +77,8 @@ class Client:
         described = found[name].result()
         return str(described.topic_id), sorted(part.id for part in described.partitions)
 
-    def _offsets(self, parts: list[int], wanted: Any) -> dict[int, Future[Any]]:
-        kafka = client()
-        read = dict(self.topic.settings).get("isolation.level", "read_committed")
-        level = kafka.IsolationLevel[str(read).upper()]
-        asked = {kafka.TopicPartition(self.topic.name, part): wanted for part in parts}
+    def _offsets(self, parts: list[int], wanted: Any, level: Any) -> dict[int, Future[Any]]:
+        asked = {client().TopicPartition(self.topic.name, part): wanted for part in parts}
         found = self._admin.list_offsets(asked, isolation_level=level, request_timeout=self._timeout)
         return {at.partition: future for at, future in found.items()}
 

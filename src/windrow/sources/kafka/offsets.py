@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from windrow.errors import CheckpointError, DataError
@@ -15,7 +15,9 @@ FORMAT = 1
 
 
 class Part(NamedTuple):
-    """Of a partition: the step reads the messages from ``start`` to before ``end``; ``high``: where its end was."""
+    """Of a partition: the step reads the messages from ``start`` to before ``end``. ``high``: where its end was, with
+    the messages of transactions that were still open.
+    """
 
     start: int
     end: int
@@ -62,11 +64,16 @@ class Offsets:
         """The next step, over at most so many messages. The same again if there is nothing to do."""
         begun, lost = self._begun(there, topic)
         ends = _shared({part: (begun[part], end) for part, end in there.end.items()}, most)
-        parts = {part: Part(begun[part], ends[part], end) for part, end in there.end.items()}
+        parts = {part: Part(begun[part], ends[part], there.high[part]) for part in there.end}
         known = {part: at.end for part, at in self.parts.items()}
         if self.id == there.id and not lost and known == {part: at.end for part, at in parts.items()}:
             return self
         return Offsets(topic.name, there.id, max(self.asked, there.asked), parts, lost)
+
+    def silent(self, there: There) -> Offsets:
+        """The step that reads nothing, as nothing has come, and says so."""
+        parts = {part: Part(at.end, at.end, there.high[part]) for part, at in self.parts.items()}
+        return replace(self, asked=max(self.asked, there.asked), parts=parts, lost=0)
 
     def _begun(self, there: There, topic: Topic) -> tuple[dict[int, int], int]:
         """Where each partition goes on, and how many messages are lost by it."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import polars as pl
 
-from windrow.progress import Punctuation
+from windrow.progress import START, Punctuation
 from windrow.spec.batches import Batch, State
 from windrow.spec.names import PROGRESS
 from windrow.spec.rules.rule import Rule
@@ -62,6 +63,20 @@ class BySource(Rule):
         if not tops.height or tops.height < self.count or tops[PROGRESS].has_nulls():
             return {"tops": tops}, None
         return {"tops": tops}, int(tops[PROGRESS].min()) - self.slack  # type: ignore[arg-type]
+
+    def slowest(self, memory: State, floors: Mapping[str, int], everyone: int) -> int | None:
+        """The same where some partitions are known to have come further: ``floors``, by the partition as JSON.
+
+        Those that are there without a row are among them; ``everyone``: what holds for partitions not seen at all.
+        """
+        tops = dict(memory["tops"].rows()) if "tops" in memory else {}
+        behind = {part: START if top is None else top - self.slack for part, top in tops.items()}
+        lows = {json.dumps(part, default=str): low for part, low in behind.items()}
+        known = {part: max(lows.get(part, START), floors.get(part, START), everyone) for part in {*lows, *floors}}
+        found = min(known.values(), default=START)
+        if len(known) < (self.count or 1):
+            found = min(found, everyone)
+        return found if found > START else None
 
     def groups(self, memory: State) -> list[Punctuation]:
         tops = memory["tops"].drop_nulls()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+from windrow.errors import InternalError
 from windrow.progress import Punctuation
 from windrow.spec.batches import Batch, State
 
@@ -33,6 +34,10 @@ class Rule(ABC):
     @abstractmethod
     def promise(self, memory: State, evidence: Batch) -> tuple[State, int | None]:
         """What is remembered after some evidence, and what can be promised."""
+
+    def asked(self, memory: State, given: Batch) -> tuple[State, int | None]:
+        """The same after the answers of a source that was asked; only some rules ask (see ``Asked``)."""
+        raise InternalError(f"{type(self).__name__} does not ask its source")
 
     def groups(self, memory: State) -> list[Punctuation]:
         """What can be promised about single groups."""

@@ -1,0 +1,166 @@
+"""Case: what the rules ask of a report. The wait that matters, the sources that hold it back, and in what words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+from windrow.hosts.outline import DATE, ROWS, TIME, ZONED
+from windrow.hosts.report import Held, Report, Source, clock, shown
+from windrow.logical.explain import span
+from windrow.progress import END, START
+
+MINUTE = 60_000_000
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why results do not come, or that all is well. ``name`` says which rule has found it. ``source`` is the culprit,
+    ``at`` its partition or group, ``last`` its last promise, ``needs`` the promise that would release something,
+    ``since`` when it has been so, ``held`` how much waits, ``ready`` the windows that wait for the culprit alone, and
+    ``upto`` the end of the last of them. ``remedy`` is what to do.
+    """
+
+    name: str
+    sentence: str
+    remedy: str = ""
+    source: str | None = None
+    at: str | None = None
+    last: str | None = None
+    needs: str | None = None
+    since: str | None = None
+    held: int = 0
+    holds: str = ""
+    ready: int = 0
+    upto: str | None = None
+
+
+def length(value: int, kind: str) -> str:
+    """A length of a progressing attribute in words."""
+    if kind in (TIME, ZONED):
+        rounded = value // 1_000_000 * 1_000_000 if value > MINUTE else value
+        return span(rounded, pl.Datetime("us"))
+    return span(value, pl.Date() if kind == DATE else pl.Int64())
+
+
+@dataclass(frozen=True)
+class Case:
+    """A report, as the rules look at it."""
+
+    report: Report
+
+    @cached_property
+    def sources(self) -> tuple[Source, ...]:
+        return self.report.sources
+
+    @cached_property
+    def wait(self) -> Held | None:
+        """The wait to explain: the first on the way from the sources to the result that holds anything."""
+        held = [each for each in self.report.held if each.count]
+        return min(held, key=lambda each: (not self._behind(each), each.stage, -each.count), default=None)
+
+    @cached_property
+    def behind(self) -> tuple[Source, ...]:
+        """The sources that hold the wait back, the one that is furthest behind first."""
+        return () if self.wait is None else self._behind(self.wait)
+
+    def _behind(self, wait: Held) -> tuple[Source, ...]:
+        short = {key: asked - self._promised(key) for key, asked in wait.asks.items()}
+        keys = sorted((key for key, missing in short.items() if missing > 0), key=lambda key: -short[key])
+        return tuple(source for key in keys if (source := self.report.source(key)) is not None)
+
+    def _promised(self, key: str) -> int:
+        source = self.report.source(key)
+        return START if source is None else source.promised
+
+    @cached_property
+    def others(self) -> tuple[Source, ...]:
+        """The sources behind the same wait that have promised enough."""
+        if self.wait is None:
+            return ()
+        behind = {source.declared.key for source in self.behind}
+        found = (self.report.source(key) for key in self.wait.asks if key not in behind)
+        return tuple(source for source in found if source is not None)
+
+    def needs(self, source: Source) -> int | None:
+        """The promise that a source has to make for the wait to end."""
+        return None if self.wait is None else self.wait.asks.get(source.declared.key)
+
+    def is_active(self, source: Source) -> bool:
+        """Whether rows of a source have come lately: in one of the last micro-batches in which each could have."""
+        return source.seen.came >= 0 and source.seen.came > self.report.batch - max(2, 2 * len(self.sources))
+
+    # -- in words ----------------------------------------------------------------------------------------------
+    def last(self, source: Source) -> str:
+        """The last promise of a source, in a sentence."""
+        if source.promised == START:
+            return "it has promised nothing yet"
+        return f"last promise {source.text(source.promised)}"
+
+    def since(self, source: Source) -> str:
+        """Since when a source has not promised more."""
+        moved = source.seen.moved
+        if moved < 0:
+            return "the start"
+        began = clock(self.report.times.get(moved))
+        return f"micro-batch {moved}" + ("" if began is None else f", {began} by the wall clock")
+
+    @cached_property
+    def ready(self) -> tuple[int, int | None]:
+        """Of a wait of windows: how many have ended as far as the other sources know, and the end of the last one."""
+        wait = self.wait
+        stage = None if wait is None else self.report.stage(wait.stage)
+        if wait is None or stage is None or not stage.slide or not self.others or wait.promise == END:
+            return 0, None
+        reached = [s.promised + wait.promise - wait.asks[s.declared.key] for s in self.others]
+        rows = [
+            s.seen.greatest + wait.promise - wait.asks[s.declared.key]
+            for s in (*self.others, *self.behind)
+            if s.seen.greatest is not None
+        ]
+        upto = min(min(reached), max(rows) + (stage.length or 0)) if rows else min(reached)
+        if upto < wait.promise:
+            return 0, None
+        count = (upto - wait.promise) // stage.slide + 1
+        return count, wait.promise + (count - 1) * stage.slide
+
+    @cached_property
+    def held_text(self) -> str:
+        """What waits, in a sentence: windows that are ready but for the culprit, or rows."""
+        wait = self.wait
+        if wait is None:
+            return "nothing waits"
+        count, upto = self.ready
+        if count and upto is not None:
+            windows = "window up to {} is" if count == 1 else "windows up to {} are"
+            return f"{count:,} {windows.format(self.waits_text(upto))} ready but for it"
+        holds = wait.holds if wait.count != 1 else wait.holds.replace("rows", "row").replace("partials", "partial")
+        held = f"{wait.count:,} {holds} {'is' if wait.count == 1 else 'are'} held"
+        return f"{held} until {self.waits_text(wait.promise)}" if wait.promise != END else f"{held} until the end"
+
+    def waits_text(self, value: int) -> str:
+        """A value in terms of the operator that waits."""
+        stage = None if self.wait is None else self.report.stage(self.wait.stage)
+        text = shown(value, "" if stage is None else stage.kind)
+        return f"row number {text}" if stage is not None and stage.kind == ROWS else text
+
+    def cause(self, name: str, sentence: str, source: Source | None = None, remedy: str = "", at: str = "") -> Cause:
+        """A cause with what is known of its source and of the wait."""
+        count, upto = self.ready
+        needs = None if source is None else self.needs(source)
+        return Cause(
+            name,
+            sentence,
+            remedy,
+            None if source is None else source.name,
+            at or None,
+            None if source is None else source.text(source.promised),
+            None if source is None or needs is None else source.text(needs),
+            None if source is None else self.since(source),
+            0 if self.wait is None else self.wait.count,
+            "" if self.wait is None else self.wait.holds,
+            count,
+            None if upto is None else self.waits_text(upto),
+        )
