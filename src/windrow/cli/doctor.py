@@ -20,6 +20,7 @@ from windrow.hosts.spark.archive import Archive
 from windrow.planner.choose.calibrated import REFERENCE, found
 
 PACKAGES = ("pyspark", "pyarrow", "polars", "pandas", "sqlglot", "protobuf", "grpcio", "zstandard")
+EXTRAS = {"confluent-kafka": "reading and writing Kafka", "fastavro": "reading values in Avro"}
 ENOUGH_MEMORY, ENOUGH_DISK = 2.0, 1.0  # GiB
 
 
@@ -64,6 +65,7 @@ def examine() -> list[Finding]:
         java_,
         *([_archive()] if java_.ok else []),
         *(_package(p) for p in PACKAGES),
+        *(_extra(p, what) for p, what in EXTRAS.items()),
         _costs(),
         _memory(),
         _disk(),
@@ -95,6 +97,14 @@ def _package(name: str) -> Finding:
         return Finding(name, importlib.metadata.version(name), True)
     except importlib.metadata.PackageNotFoundError:
         return Finding(name, "none", False, f"pip install {name}, or install windrow again")
+
+
+def _extra(name: str, what: str) -> Finding:
+    """It is not missing where nobody needs it."""
+    try:
+        return Finding(name, importlib.metadata.version(name), True)
+    except importlib.metadata.PackageNotFoundError:
+        return Finding(name, "none", True, f"{what} needs it: pip install 'windrow[kafka]'")
 
 
 def _costs() -> Finding:
