@@ -13,7 +13,8 @@ from windrow.api.messages import messages
 from windrow.api.sources import UNNAMED, built
 from windrow.api.stream import Stream
 from windrow.errors import QueryError
-from windrow.sources.kafka.topic import Topic, client
+from windrow.sources.kafka.topic import Topic
+from windrow.spec.extras import kafka as client
 from windrow.spec.lengths import Length, length
 
 OURS = (

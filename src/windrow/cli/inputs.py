@@ -148,7 +148,7 @@ def query_of_now(text: str, sources: list[str], options: Options) -> Stream:
         if kind not in OURS:
             raise QueryError(
                 f"--source {given!r}: --analyze runs the query in this process, where {kind} files cannot be read. "
-                f"Write some of the rows of {name} as one of: {listing(OURS)}"
+                f"Write some of the rows of {name} as one of: {listing(FILES)}"
             )
     return sql(text, **streams(sources, options, None, None))
 

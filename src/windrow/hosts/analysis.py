@@ -178,7 +178,7 @@ def _first(plan: Plan, name: str, source: pl.DataFrame | Own, most: int) -> pl.D
     [scan] = [scan for scan in plan.scans() if scan.name == name]
     needed, found, left = plan.read_from(scan), list[pl.DataFrame](), most
     if isinstance(source, Topic):
-        for rows in of_now(source, needed):
+        for rows in of_now(source, needed)[1]:
             found.append(rows.head(left))
             if (left := left - rows.height) <= 0:
                 break

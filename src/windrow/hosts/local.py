@@ -130,7 +130,10 @@ class LocalRun:
         """
         needed = self.plan.read_from(self._scan(source))
         if isinstance(files, Topic):
-            return self.push(source, pl.concat([frame((), needed), *of_now(files, needed)]))
+            reader, found = of_now(files, needed)
+            self.push(source, pl.concat([frame((), needed), *found]))
+            self.counts["rows_lost"] += reader.lost
+            return self
         frames: list[pl.DataFrame] = []
         for file in files.listed():
             reason = files.problem(file, needed)

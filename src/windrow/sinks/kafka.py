@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import DataError, QueryError, listing
-from windrow.sources.kafka.topic import client
+from windrow.spec.extras import kafka as client
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from windrow.errors import WindrowError
 from windrow.hosts.spark import java
-from windrow.sources.kafka.topic import client
+from windrow.spec.extras import kafka as client
 from windrow.testing.jars import fetched
 
 HOST = "127.0.0.1"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
+import numpy as np
 import polars as pl
 
 from windrow.operators.operator import Item, Side, Stateless
@@ -54,16 +55,16 @@ class Decode(Stateless):
         shown = [pl.col(of).cast(RAW[of]).alias(name) for name, of in self.messages.attributes if of in batch.columns]
         stamps = [pl.col(name) for name in batch.columns if name not in RAW]
         good = pl.concat([rows, there.select(*shown, *stamps)], how="horizontal") if shown or stamps else rows
-        why = pl.Series(REASON, [None] * there.height, dtype=pl.String)
-        if reasons:
-            numbers = sorted(reasons)
-            why = why.scatter(numbers, [reasons[number] for number in numbers])
-            good = good.filter(why.is_null())
-        if not reasons and not without.any():
+        if not reasons and there is batch:
             return good, batch.clear()
-        bad = there.with_columns(why).filter(pl.col(REASON).is_not_null())
-        gone = batch.filter(without).with_columns(pl.lit(TOMBSTONE).alias(REASON))
-        return good, pl.concat([bad, gone])
+        why = np.full(batch.height, None, dtype=object)
+        why[without.to_numpy()] = TOMBSTONE
+        places = np.flatnonzero(~without.to_numpy())
+        fits = np.ones(there.height, dtype=bool)
+        for number, reason in reasons.items():
+            why[places[number]], fits[number] = reason, False
+        bad = batch.with_columns(pl.Series(REASON, why.tolist(), dtype=pl.String)).filter(pl.col(REASON).is_not_null())
+        return good.filter(fits), bad
 
     @cached_property
     def _values(self) -> Values:

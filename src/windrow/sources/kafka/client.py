@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from windrow.errors import DataError
-from windrow.sources.kafka.topic import Topic, client
+from windrow.sources.kafka.topic import Topic
+from windrow.spec.extras import kafka as client
 
 Answer = TypeVar("Answer")
 PAUSE = 0.2  # seconds between two attempts

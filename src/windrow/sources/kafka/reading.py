@@ -13,7 +13,8 @@ import polars as pl
 from windrow.errors import DataError
 from windrow.sources.kafka.client import DEFAULTS, Client, refused, unreachable
 from windrow.sources.kafka.offsets import Offsets, Range, check_loss, removed
-from windrow.sources.kafka.topic import Topic, client
+from windrow.sources.kafka.topic import Topic
+from windrow.spec.extras import kafka as client
 from windrow.spec.messages import RAW
 
 AT_ONCE, BYTES_AT_ONCE = 200_000, 1 << 26  # messages, and bytes of their values, in a frame
@@ -131,10 +132,10 @@ class Reader:
         )
 
 
-def of_now(topic: Topic, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """All messages that are there now."""
-    offsets = Offsets().after(Client(topic).there(), topic)
-    return Reader(topic, columns).frames(offsets.ranges, offsets.id)
+def of_now(topic: Topic, columns: Sequence[str]) -> tuple[Reader, Iterator[pl.DataFrame]]:
+    """All messages that are there now, and who reads them."""
+    offsets, reader = Offsets().after(Client(topic).there(), topic), Reader(topic, columns)
+    return reader, reader.frames(offsets.ranges, offsets.id)
 
 
 def frame(messages: Sequence[Any], columns: Collection[str]) -> pl.DataFrame:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any, Literal
 
 import polars as pl
 
-from windrow.errors import PlanError
 from windrow.spec.messages import RAW
 
 Starting = Literal["earliest", "latest"]
 OnLoss = Literal["error", "continue"]
-MISSING = "reading and writing Kafka needs the package {}: pip install 'windrow[kafka]'"
 
 
 @dataclass(frozen=True)
@@ -41,14 +38,3 @@ class Topic:
 
     def __str__(self) -> str:
         return f"topic {self.name} at {self.brokers}"
-
-
-def client() -> ModuleType:
-    """The package that speaks with brokers, which is an extra."""
-    try:
-        import confluent_kafka
-        import confluent_kafka.admin
-    except ImportError:
-        raise PlanError(MISSING.format("confluent-kafka")) from None
-    found: ModuleType = confluent_kafka
-    return found

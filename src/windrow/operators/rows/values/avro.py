@@ -6,13 +6,12 @@ import io
 import json
 from collections.abc import Mapping
 from functools import cached_property
-from types import ModuleType
 from typing import Any
 
 import polars as pl
 
-from windrow.errors import PlanError
 from windrow.operators.rows.values.value import Reasons
+from windrow.spec import extras
 
 MAGIC, HEADER = 0, 5  # the first byte of a header, and its length
 
@@ -53,7 +52,7 @@ class AvroValues:
                 raise ValueError(f"it is written with schema {number}, and those given are {sorted(self.schemas)}")
         data = io.BytesIO(value)
         data.seek(start)
-        library, wanted = fastavro(), max(self.schemas)
+        library, wanted = extras.avro(), max(self.schemas)
         as_ = None if number == wanted else self._parsed[wanted]
         record = library.schemaless_reader(data, self._parsed[number], as_)
         if (left := len(value) - data.tell()) > 0:
@@ -64,7 +63,7 @@ class AvroValues:
 
     @cached_property
     def _parsed(self) -> dict[int, Any]:
-        return {number: fastavro().parse_schema(json.loads(text)) for number, text in self.schemas.items()}
+        return {number: extras.avro().parse_schema(json.loads(text)) for number, text in self.schemas.items()}
 
 
 NO_RECORD = "the value is no Avro record of the schema: it ends too early"
@@ -72,13 +71,3 @@ NO_RECORD = "the value is no Avro record of the schema: it ends too early"
 
 def _plain(value: Any) -> Any:
     return str(value) if type(value).__name__ == "UUID" else value
-
-
-def fastavro() -> ModuleType:
-    """The package that reads Avro, which is an extra."""
-    try:
-        import fastavro
-    except ImportError:
-        raise PlanError("values in Avro need the package fastavro: pip install 'windrow[kafka]'") from None
-    found: ModuleType = fastavro
-    return found
