@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from windrow.cli import inputs
+from windrow.cli import inputs, topics
 from windrow.cli.checkpoint import beside
 from windrow.cli.progress import COUNTS, Totals, follow
 from windrow.cli.tables import show_batch
@@ -42,7 +42,9 @@ def run(
     schema: inputs.SchemaOption = None,
     delay: inputs.DelayOption = None,
     idle_after: inputs.IdleAfterOption = None,
-    sink: Annotated[str, typer.Option(help="console, parquet:DIR, delta:DIR or jsonl:FILE.")] = "console",
+    sink: Annotated[
+        str, typer.Option(help="console, parquet:DIR, delta:DIR, jsonl:FILE or kafka:BROKERS/TOPIC.")
+    ] = "console",
     bad_rows: Annotated[
         str | None, typer.Option(help="Where bad rows go, with the reason: parquet:DIR, delta:DIR or jsonl:FILE.")
     ] = None,
@@ -118,7 +120,7 @@ class Both:
         if sink == late and sink != "console":
             raise QueryError(f"{sink} cannot take both the results and the late rows: give each a place of its own")
         self.results = batch_sink(sink)
-        self.late = batch_sink(late)
+        self.late = batch_sink(late, "late")
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         from windrow.hosts.spark.compile import late_rows, results
@@ -129,8 +131,8 @@ class Both:
         frame.unpersist()
 
 
-def batch_sink(sink: str) -> Callable[[DataFrame, int], None]:
-    """A writer of micro-batches for which writing one again changes nothing."""
+def batch_sink(sink: str, role: str = "results") -> Callable[[DataFrame, int], None]:
+    """A writer of micro-batches for which writing one again changes nothing. ``role``: which output it is for."""
     from windrow.sinks.delta import Delta
     from windrow.sinks.jsonl import JsonLines
     from windrow.sinks.parquet import ParquetBatches
@@ -145,7 +147,11 @@ def batch_sink(sink: str) -> Callable[[DataFrame, int], None]:
             return Delta(path)
         case "jsonl" if path:
             return JsonLines(path)
-    raise QueryError(f"unknown sink {sink!r}; available: console, parquet:DIR, delta:DIR, jsonl:FILE")
+        case "kafka" if path:
+            return topics.sink(path, role)
+    raise QueryError(
+        f"unknown sink {sink!r}; available: console, parquet:DIR, delta:DIR, jsonl:FILE, kafka:BROKERS/TOPIC"
+    )
 
 
 def _writer(frame: DataFrame, checkpoint: Path, once: bool) -> DataStreamWriter:
