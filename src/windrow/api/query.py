@@ -24,10 +24,12 @@ from windrow.spec.names import REASON, WINDOW_END
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
 
     from windrow.hosts.analysis import Analysis
     from windrow.hosts.spark.continuous import ContinuousRun
     from windrow.hosts.spark.kept import Kept
+    from windrow.hosts.why import Why
 
 SAMPLE = 100_000  # rows that the optimizer measures
 
@@ -201,11 +203,13 @@ class Query:
         _load(self.node)
         if checkpoint is None:
             return spark.to_spark(self._planned(True), self._data, shards, with_late, limit)
+        from windrow.hosts.spark.reports import ReportFile
         from windrow.hosts.spark.seen import FirstBatch
 
         kept = self._kept(checkpoint)
         planned = self._planned(True, kept)
         sources = FirstBatch(kept).observed(planned, self._data)
+        ReportFile.of(kept.spark, kept.checkpoint)
         result = spark.to_spark(planned, sources, shards, with_late, limit)
         kept.keep(planned.choices())
         return result
@@ -246,6 +250,33 @@ class Query:
             raise QueryError("checkpoint= is for endless queries, and none of the sources of this one is endless")
         spark = session_for(str(checkpoint), list(self._data.values()), start)
         return Kept(spark, str(checkpoint), text(self.node))
+
+    def why(self, running: StreamingQuery | None = None, *, checkpoint: str | Path | None = None) -> Why:
+        """Why results do not come, or not all of them: which source, partition or group holds them back, its last
+        promise, what would release something, and what waits.
+
+        ``running`` is what ``writeStream.start()`` returned; ``checkpoint`` is the folder of a query that runs or was
+        stopped. Without either the query is run in this process over its finite sources, up to their ends but not
+        beyond: what waits then is what would wait if they were streams.
+
+        >>> from windrow import count, stream
+        >>> late = stream([{"t": 1}, {"t": 9}], "t", slack=60, name="s").window(10).agg(n=count())
+        >>> late.why().cause.name
+        'slack too large'
+        """
+        from windrow.hosts.why import why
+
+        if running is not None or checkpoint is not None:
+            from windrow.hosts.spark.reports import explained
+
+            return explained(running if running is not None else checkpoint)
+        if self._on_spark():
+            raise QueryError(
+                "this query runs on Spark: say which run is meant, why(running) with what start() returned, or "
+                "why(checkpoint=DIR) for one that runs elsewhere or was stopped"
+            )
+        _load(self.node)
+        return why(local.fed(self.plan(), self._data).report())
 
     # -- results -----------------------------------------------------------------------------------------------
     def bad_rows(self) -> Any:

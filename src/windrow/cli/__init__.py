@@ -6,7 +6,22 @@ import sys
 
 import typer
 
-from windrow.cli import add, bench, calibrate, checkpoint, demo, doctor, drop, explain, pause, resume, run, serve, tail
+from windrow.cli import (
+    add,
+    bench,
+    calibrate,
+    checkpoint,
+    demo,
+    doctor,
+    drop,
+    explain,
+    pause,
+    resume,
+    run,
+    serve,
+    tail,
+    why,
+)
 from windrow.cli import list as list_queries
 from windrow.errors import WindrowError
 
@@ -20,6 +35,7 @@ app = typer.Typer(
 )
 app.command("run", epilog=run.EXAMPLES)(run.run)
 app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
+app.command("why", epilog=why.EXAMPLES)(why.why)
 app.command("serve", epilog=serve.EXAMPLES)(serve.serve)
 app.command("add", epilog=add.EXAMPLES)(add.add)
 app.command("list")(list_queries.list_queries)

@@ -76,6 +76,22 @@ MaxFilesOption = Annotated[int, typer.Option(min=1, help="Files per micro-batch 
 ShardsOption = Annotated[int | None, typer.Option(min=1, help="Number of shards of the state; default: one per core.")]
 
 
+DelayOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--delay",
+        help="How long after its time a row arrives at most, such as '5 seconds'; NAME=LENGTH for one source.",
+    ),
+]
+IdleAfterOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--idle-after",
+        help="After how long without rows a source no longer holds the others back; NAME=LENGTH for one source.",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class Options:
     """Per-source options as given on the command line."""
@@ -87,6 +103,8 @@ class Options:
     row_num: list[str] | None = None
     row_slack: list[str] | None = None
     schema: list[str] | None = None
+    delay: list[str] | None = None
+    idle_after: list[str] | None = None
 
     def of(self, name: str) -> dict[str, Any]:
         """The options of one source."""
@@ -100,6 +118,8 @@ class Options:
             "parse": _pick(self.parse, name),
             "row_num": _columns(_pick(self.row_num, name)),
             "row_slack": _whole(_pick(self.row_slack, name)),
+            "delay": _pick(self.delay, name),
+            "idle_after": _pick(self.idle_after, name),
         }
 
 

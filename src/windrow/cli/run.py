@@ -38,6 +38,8 @@ def run(
     row_num: inputs.RowNumOption = None,
     row_slack: inputs.RowSlackOption = None,
     schema: inputs.SchemaOption = None,
+    delay: inputs.DelayOption = None,
+    idle_after: inputs.IdleAfterOption = None,
     sink: Annotated[str, typer.Option(help="console, parquet:DIR, jsonl:FILE or kafka:BROKERS/TOPIC.")] = "console",
     bad_rows: Annotated[
         str | None, typer.Option(help="Where bad rows go, with the reason: parquet:DIR or jsonl:FILE.")
@@ -66,7 +68,7 @@ def run(
     side = beside(kept)
     for folder in (kept, side):
         checkpoints.check(folder)
-    options = inputs.Options(progress, slack, punctuation, parse, row_num, row_slack, schema)
+    options = inputs.Options(progress, slack, punctuation, parse, row_num, row_slack, schema, delay, idle_after)
     with inputs.spark_session(shards) as spark:
         built = inputs.query(text, source, options, spark, max_files)
         if late_rows is None:

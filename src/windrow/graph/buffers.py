@@ -51,6 +51,10 @@ class Memory:
     peak_bytes: int = 0
     flows: defaultdict[int, Flow] = field(default_factory=lambda: defaultdict(Flow))  # by node
 
+    def anew(self) -> Memory:
+        """What measures from now on, where the graph has another state."""
+        return Memory()
+
     def ran(self, node: int, item: Item, produced: Iterable[Item]) -> None:
         """A node took an item and gave some."""
         flow = self.flows[node]

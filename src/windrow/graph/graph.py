@@ -144,7 +144,7 @@ class Graph(Topology):
         self._sequence = self._arcs.restore(state, self._buffers(), self._nodes)
         self._stale = True
         if self.memory is not None:
-            self.measure()
+            self.measure(self.memory.anew())
 
     def state_bytes(self) -> int:
         return sum(n.operator.state_bytes() for n in self.nodes)

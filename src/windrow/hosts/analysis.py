@@ -219,7 +219,8 @@ def _lines(part: Estimate, watch: _Watch, length: float) -> Iterator[Line]:
     operators = [_operator(node, watch) for node in nodes]
     before = [p for number in inside for p in graph.predecessors(number) if p not in inside]
     given = sum(watch.flows[p].rows_out for p in before)
-    given += sum(watch.flows[number].rows_in for feeds in graph.inputs for number, _ in feeds if number in inside)
+    first = [number for feeds in graph.inputs for number, port in feeds if port == 0]  # on port 1 come answers
+    given += sum(watch.flows[number].rows_in for number in first if number in inside)
     ends = [number for number in inside if not inside & set(graph.successors(number))]
     yield Line(
         part.name,

@@ -17,6 +17,7 @@ from windrow.hosts.counters import OF_SIDES, ON_SPARK, Counter
 from windrow.hosts.outline import outline_of
 from windrow.hosts.report import Report
 from windrow.hosts.watched import OUTSIDE, REPORT, Watched
+from windrow.hosts.why import Why, why
 from windrow.logical.nodes import Scan
 from windrow.operators.operator import Side
 from windrow.planner import Plan, asked, whole_graph
@@ -246,6 +247,16 @@ class LocalRun:
         """What is known of the sources and operators now: what ``why`` is made of."""
         return self.known.report()
 
+    def why(self) -> Why:
+        """Why results do not come, or not all of them.
+
+        >>> from windrow import count, stream
+        >>> run = stream([{"t": 0}], "t", slack=0, name="s").window(10).agg(n=count()).run()
+        >>> print(run.push("s", [{"t": 4}]).why().cause.sentence)
+        Waiting for source `s`: last promise 4, 10 is needed; 1 partial is held until 10.
+        """
+        return why(self.report())
+
     @cached_property
     def _nothing(self) -> pl.DataFrame:
         """Results without rows."""
@@ -381,15 +392,16 @@ def value(at: Value, dtype: pl.DataType, what: str) -> int:
 
 def collect(plan: Plan, sources: Mapping[str, pl.DataFrame | Own]) -> pl.DataFrame:
     """The result over finite sources: everything, then the end."""
-    return _fed(plan, sources).end().results()
+    return fed(plan, sources).end().results()
 
 
 def bad_rows(plan: Plan, sources: Mapping[str, pl.DataFrame | Own]) -> pl.DataFrame:
     """The bad rows of finite sources and of the results over them, and the files that cannot be read."""
-    return _fed(plan, sources).end().bad_rows()
+    return fed(plan, sources).end().bad_rows()
 
 
-def _fed(plan: Plan, sources: Mapping[str, pl.DataFrame | Own]) -> LocalRun:
+def fed(plan: Plan, sources: Mapping[str, pl.DataFrame | Own]) -> LocalRun:
+    """A run that has read all of its finite sources, and does not know yet that they have ended."""
     run = LocalRun(plan)
     for name, source in sources.items():
         if isinstance(source, OWN):

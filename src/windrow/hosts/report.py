@@ -27,6 +27,7 @@ from windrow.spec.rules.by_source import PART
 
 FORMAT = 1
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+RUNS = 16  # of windows, whose ends are named
 Groups = tuple[tuple[str, int], ...]
 
 
@@ -79,6 +80,7 @@ class Held:
     """A wait of an operator, over all shards. ``promise``: the least that makes it emit or free something; ``asks``: by
     the key of each source behind it the promise that this takes. ``batch``: since which micro-batch it has been so.
     ``groups``: of windows that promises close group by group, the slowest groups, and how far they are closed.
+    ``ends``: of windows with ids, the ends of those that hold rows, as runs from a first to a last one.
     """
 
     stage: int
@@ -92,6 +94,7 @@ class Held:
     asks: Mapping[str, int]
     batch: int
     groups: Groups = ()
+    ends: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -209,11 +212,10 @@ def part_report(graph: Graph, outline: Outline, tally: Tally, before: Mapping[st
     """What one graph knows after a micro-batch, as JSON. ``before``: its last report."""
     known = {} if before is None else {_place(w): w for w in before["waits"]}
     waits = [_wait_json(wait, outline, tally.batch, known) for wait in graph.waits_for() if wait.holds != "promises"]
-    for node in graph.nodes:
-        if isinstance(node.operator, WindowOperator) and (groups := node.operator.slowest(SLOWEST)):
-            for wait in waits:
-                if wait["at"] == node.name:
-                    wait["groups"] = groups
+    windows = {node.name: op for node in graph.nodes if isinstance(op := node.operator, WindowOperator)}
+    for wait in waits:
+        if (window := windows.get(wait["at"])) is not None:
+            wait["groups"], wait["ends"] = window.slowest(SLOWEST), window.open_ends(RUNS)
     state = {node.name: size for node in graph.nodes if (size := node.operator.state_bytes())}
     return {"format": FORMAT, "tally": tally.to_json(), "waits": waits, "state": state}
 
@@ -237,7 +239,7 @@ def _place(wait: Mapping[str, Any]) -> tuple[Any, ...]:
 def _wait_json(wait: Wait, outline: Outline, batch: int, known: Mapping[tuple[Any, ...], Any]) -> dict[str, Any]:
     stage, operator = stage_of(wait.at), operator_of(wait.at)
     before = known.get((wait.at, wait.port, wait.promise))
-    found = {**asdict(wait), "stage": stage, "operator": operator, "groups": []}
+    found = {**asdict(wait), "stage": stage, "operator": operator, "groups": [], "ends": []}
     if before is not None:
         return {**found, "asks": before["asks"], "batch": before["batch"]}
     ways = outline.ways.get(stage)
@@ -340,6 +342,7 @@ def _held(waits: Sequence[Mapping[str, Any]]) -> tuple[Held, ...]:
                 first["asks"],
                 first["batch"],
                 tuple((str(group), int(value)) for group, value in groups[:SLOWEST]),
+                tuple(sorted({(int(low), int(high)) for wait in same for low, high in wait["ends"]})),
             )
         )
     return tuple(sorted(found, key=lambda each: (each.stage, each.port)))

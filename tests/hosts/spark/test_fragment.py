@@ -1,5 +1,6 @@
 """Shards: arrival order of exchange rows never matters, and what is for others passes through untouched."""
 
+import json
 import random
 
 import polars as pl
@@ -79,6 +80,8 @@ def content(rows):
 def _decoded(row):
     if row.blob is None or row.kind == Kind.PROMISE:
         return str(row.blob)
+    if row.kind == Kind.REPORT:
+        return json.dumps(json.loads(row.blob), sort_keys=True)
     return str(sorted(map(repr, decode(row.blob, "rows").rows())))
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 MOST_REPORTS = 64  # shards whose reports go into the metrics of a micro-batch; all of them are in the checkpoint
-RULES = "ordered, slack, rows, partitions, markers, heartbeats, estimated, function"
+RULES = "ordered, slack, delay, rows, partitions, markers, heartbeats, estimated, function"
 RESULTS, LATE_ROWS, BAD_ROWS = "result", "late", "bad"  # the struct columns of a DataFrame with all of them
 
 

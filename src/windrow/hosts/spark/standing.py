@@ -20,6 +20,7 @@ from windrow.errors import CheckpointError, PlanError, WindrowError
 from windrow.hosts.spark.compile import session_of, standing_rows
 from windrow.hosts.spark.migrate import carry
 from windrow.hosts.spark.parts_written import SUMMARY, WriteParts
+from windrow.hosts.spark.reports import ReportFile
 from windrow.hosts.spark.session import STATE_PARTITIONS, shard_count
 from windrow.hosts.spark.session_record import Record, forget_uncommitted
 from windrow.hosts.spark.session_results import Results
@@ -277,6 +278,7 @@ class StandingQueries:
 
     def _started(self, rows: DataFrame, take: Callable[[DataFrame, int], None]) -> StreamingQuery:
         self.spark.conf.set(STATE_PARTITIONS, self.record.tasks)
+        ReportFile.of(self.spark, str(self.record.checkpoint))
         writer = rows.writeStream.foreachBatch(take).option("checkpointLocation", str(self.record.checkpoint))
         return start(writer.trigger(**self._trigger))
 

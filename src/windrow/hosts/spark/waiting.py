@@ -12,7 +12,8 @@ import json
 import os
 import tempfile
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,7 +53,9 @@ class Waiting:
         if found is None:
             first, self.acted = self.acted is None, -1
             return first and last > 0
-        number, times = found
+        number, times, answers = found
+        if last and last not in answers:
+            return False  # the note is from before the last answer
         at = times.get(str(self.number))
         again = at == self.tried
         if at is None or number == self.acted or now < at or (again and now < last + self.gap):
@@ -61,12 +64,12 @@ class Waiting:
         self.acted, self.tried = number, at
         return True
 
-    def _read(self) -> tuple[int, dict[str, int]] | None:
+    def _read(self) -> tuple[int, dict[str, int], list[int]] | None:
         try:
             given = json.loads(Path(self.path).read_text())
         except FileNotFoundError:
             return None
-        return given["number"], given["at"]
+        return given["number"], given["at"], given["asked"]
 
 
 def new_name() -> str:
@@ -93,7 +96,7 @@ class Notes(StreamingQueryListener):  # type: ignore[misc]
             if name.startswith(PREFIX):
                 self.paths[event.progress.runId] = path = path_of(name)
                 wanted = {source: int(at) for source, at in metrics.asDict().items() if at is not None}
-                note(path, event.progress.batchId, wanted)
+                note(path, event.progress.batchId, wanted, answered(event.progress.sources))
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802
         pass
@@ -121,7 +124,18 @@ def noted(rows: DataFrame, name: str, sources: Sequence[int]) -> DataFrame:
     return rows.observe(name, *(least(source) for source in sources))
 
 
-def note(path: str, number: int, at: Mapping[str, int]) -> None:
-    """What is wanted after a micro-batch: all of a note or nothing."""
-    Path(f"{path}.tmp").write_text(json.dumps({"number": number, "at": dict(at)}))
+def answered(sources: Iterable[Any]) -> list[int]:
+    """When the sources of a micro-batch were asked last, by their offsets."""
+    found = []
+    for source in sources:
+        with suppress(ValueError):  # not every source has offsets in JSON
+            offset = json.loads(source.endOffset or "{}")
+            if isinstance(offset, dict) and isinstance(at := offset.get("asked"), int):
+                found.append(at)
+    return found
+
+
+def note(path: str, number: int, at: Mapping[str, int], asked: Sequence[int]) -> None:
+    """What is wanted after a micro-batch, and when sources were asked by then: all of a note or nothing."""
+    Path(f"{path}.tmp").write_text(json.dumps({"number": number, "at": dict(at), "asked": list(asked)}))
     os.replace(f"{path}.tmp", path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +13,7 @@ from windrow.hosts.report import Held, Report, Source, clock, shown
 from windrow.logical.explain import span
 from windrow.progress import END, START
 
-MINUTE = 60_000_000
+SECOND, MINUTE, HOUR, DAY = 1_000_000, 60_000_000, 3_600_000_000, 86_400_000_000
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,38 @@ class Cause:
 
 
 def length(value: int, kind: str) -> str:
-    """A length of a progressing attribute in words."""
+    """A length of a progressing attribute in words: of long ones the two largest units.
+
+    >>> length(19_800_000_000, "timestamp"), length(90_000_000_000_000, "timestamp"), length(7, "integer")
+    ('5 hours 30 minutes', '1041 days 16 hours', '7')
+    """
     if kind in (TIME, ZONED):
-        rounded = value // 1_000_000 * 1_000_000 if value > MINUTE else value
-        return span(rounded, pl.Datetime("us"))
+        size = next((size for size in (DAY, HOUR, MINUTE) if value > size), None)
+        if size is None:
+            return span(value, pl.Datetime("us"))
+        smaller = {DAY: HOUR, HOUR: MINUTE, MINUTE: SECOND}[size]
+        parts = (value // size * size, value % size // smaller * smaller)
+        return " ".join(span(part, pl.Datetime("us")) if part % DAY else _days(part) for part in parts if part)
     return span(value, pl.Date() if kind == DATE else pl.Int64())
+
+
+def _days(value: int) -> str:
+    return f"{value // DAY} day{'s' * (value != DAY)}"
+
+
+def merged_runs(runs: Iterable[tuple[int, int]], step: int) -> list[tuple[int, int]]:
+    """Runs of several shards put together.
+
+    >>> merged_runs([(0, 10), (5, 20), (40, 40)], 5)
+    [(0, 20), (40, 40)]
+    """
+    found: list[tuple[int, int]] = []
+    for low, high in sorted(runs):
+        if found and low <= found[-1][1] + step:
+            found[-1] = found[-1][0], max(found[-1][1], high)
+        else:
+            found.append((low, high))
+    return found
 
 
 @dataclass(frozen=True)
@@ -89,8 +117,8 @@ class Case:
         return None if self.wait is None else self.wait.asks.get(source.declared.key)
 
     def is_active(self, source: Source) -> bool:
-        """Whether rows of a source have come lately: in one of the last micro-batches in which each could have."""
-        return source.seen.came >= 0 and source.seen.came > self.report.batch - max(2, 2 * len(self.sources))
+        """Whether rows of a source keep coming: it has not been left out more often than taking turns explains."""
+        return source.seen.came >= 0 and source.seen.missed < max(2, len(self.sources))
 
     # -- in words ----------------------------------------------------------------------------------------------
     def last(self, source: Source) -> str:
@@ -115,16 +143,14 @@ class Case:
         if wait is None or stage is None or not stage.slide or not self.others or wait.promise == END:
             return 0, None
         reached = [s.promised + wait.promise - wait.asks[s.declared.key] for s in self.others]
-        rows = [
-            s.seen.greatest + wait.promise - wait.asks[s.declared.key]
-            for s in (*self.others, *self.behind)
-            if s.seen.greatest is not None
-        ]
-        upto = min(min(reached), max(rows) + (stage.length or 0)) if rows else min(reached)
+        upto = min(reached)
         if upto < wait.promise:
             return 0, None
-        count = (upto - wait.promise) // stage.slide + 1
-        return count, wait.promise + (count - 1) * stage.slide
+        ends = merged_runs(wait.ends, stage.slide)
+        ready = [(low, min(high, low + (upto - low) // stage.slide * stage.slide)) for low, high in ends if low <= upto]
+        if not ready:
+            return 0, None
+        return sum((high - low) // stage.slide + 1 for low, high in ready), max(high for _, high in ready)
 
     @cached_property
     def held_text(self) -> str:

@@ -194,8 +194,8 @@ def silent_group(case: Case) -> Cause | None:
 def idle_source(case: Case) -> Cause | None:
     """A source that holds others back and sends nothing, or never has."""
     for source in case.behind:
-        active = [other for other in case.others if other.seen.came > source.seen.came]
-        if source.declared.kind == ROWS or not active:
+        others = [other for other in case.sources if other.seen.came > source.seen.came]
+        if source.declared.kind == ROWS or case.is_active(source) or not others:
             continue
         rows = "no row has come from it" if source.seen.came < 0 else f"no rows since micro-batch {source.seen.came}"
         return case.cause(
@@ -238,7 +238,8 @@ def slack_too_large(case: Case) -> Cause | None:
         if not slack or seen.least is None or seen.greatest is None or needs is None:
             continue
         covered = seen.greatest - seen.least
-        if covered < slack + ((stage.length if stage is not None else None) or 0):
+        enough = slack + ((stage.length if stage is not None else None) or 0)
+        if covered < enough and needs <= seen.greatest:  # without slack it would be released
             kind = source.declared.kind
             return case.cause(
                 "slack too large",

@@ -205,6 +205,9 @@ class Paned(SlidingAggregate):
             self.versions.chunks.replace(chunk, self.versions.chunks.combine(known.filter(pl.Series(~past))))
         self.marks[DEAD] = 0
 
+    def ids_of(self, values: Ints) -> tuple[Ints, Ints]:
+        return self.grid.windows(values)
+
     def live(self, frame: Batch) -> Batch:
         return frame.filter(pl.Series(~self._dead(frame)))
 

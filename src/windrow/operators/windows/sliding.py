@@ -9,7 +9,7 @@ from windrow.operators.operator import Item
 from windrow.operators.state.chunks import Chunks
 from windrow.operators.state.late import Spans
 from windrow.operators.windows.bucket import FIRST, LAST
-from windrow.operators.windows.window_operator import WindowOperator
+from windrow.operators.windows.window_operator import LOOKED_AT, WindowOperator
 from windrow.spec.batches import Batch
 from windrow.spec.names import PANE, PROGRESS, WID, WINDOW_END, WINDOW_START
 from windrow.windows import Sliding
@@ -40,6 +40,28 @@ class SlidingAggregate(WindowOperator[Sliding]):
         live = ids.filter(ids >= self.closed).min()
         last = (first + 1) * width - 1
         return self.end_of(last if live is None else int(live))  # type: ignore[arg-type]
+
+    def open_ends(self, most: int) -> list[tuple[int, int]]:
+        if self.levels or not 0 < self.chunks.height() <= LOOKED_AT:
+            return []
+        held = [f[self.chunk_by] for stack in self.chunks.stacks.values() for f in stack if self.chunk_by in f.columns]
+        if not held:
+            return []
+        first, last = self.ids_of(pl.concat(held).unique().sort().to_numpy())
+        first, last = np.maximum(first, self.closed), last - 1
+        first, last = first[first <= last], last[first <= last]
+        if not len(first):
+            return []
+        reached = np.maximum.accumulate(last)
+        begins = np.flatnonzero(np.append(True, first[1:] > reached[:-1] + 1))
+        ends = np.append(begins[1:], len(first)) - 1
+        runs = [(int(first[b]), int(reached[e])) for b, e in zip(begins, ends, strict=True)]
+        runs = [*runs[: most - 1], (runs[most - 1][0], runs[-1][1])] if len(runs) > most else runs
+        return [(self.end_of(low), self.end_of(high)) for low, high in runs]
+
+    def ids_of(self, values: Ints) -> tuple[Ints, Ints]:
+        """First and one-past-last window id of what partials are kept by."""
+        return values, values + 1
 
     def on_time(self, batch: Batch) -> tuple[Batch, list[Item]]:
         """The rows that still count, with their window ids, and the items for late ones. Rows in gaps are neither."""

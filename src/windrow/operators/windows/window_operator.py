@@ -136,6 +136,12 @@ class WindowOperator(ABC, Generic[Shape]):
         places = sorted(range(groups.height), key=lambda place: (int(closed[place]), place))[:most]
         return [(group_text(groups.row(place)), self._promise_for(int(closed[place]))) for place in places]
 
+    def open_ends(self, most: int) -> list[tuple[int, int]]:
+        """Of windows with ids: the ends of those that hold rows and are open, as runs from a first to a last one. The
+        last run has all that are beyond ``most`` runs. Nothing where that cannot be told, or takes too long.
+        """
+        return []
+
     def live(self, frame: Batch) -> Batch:
         """Of partials, those that can still be in a result."""
         return frame
