@@ -54,6 +54,7 @@ from windrow.errors import (  # noqa: E402
     QueryError,
     ResultError,
     WindrowError,
+    WindrowWarning,
 )
 from windrow.logical.nodes import Statistics  # noqa: E402
 from windrow.sessions import Session  # noqa: E402
@@ -100,6 +101,7 @@ __all__ = [
     "Statistics",
     "Stream",
     "WindrowError",
+    "WindrowWarning",
     "aggregate",
     "approx_count_distinct",
     "approx_heavy_hitters",

@@ -38,7 +38,7 @@ class Promise:
 
 def ordered() -> Promise:
     """Rows come in order: each promises that none with a smaller value follows."""
-    return slack(0)
+    return Promise(lambda given, schema: replace(slack(0).declare(given, schema), ordered=True))
 
 
 def slack(behind: Length) -> Promise:

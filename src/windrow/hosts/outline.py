@@ -41,6 +41,7 @@ class SourceOutline:
     parts_by: str | None = None  # the column of its partitions, where each promises for itself
     parts: int = 0  # how many of them must be there before all are promised anything
     filters: tuple[str, ...] = ()  # the conditions that its rows are tested with first
+    ordered: bool = False  # whether a slack of zero is known to be right
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,7 @@ def _source(read: Read) -> SourceOutline:
         source.marker_by,
         None if parts is None else parts.column,
         0 if parts is None else parts.count,
+        ordered=source.ordered or scan.progress in scan.stamps,
     )
 
 
