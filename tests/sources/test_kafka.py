@@ -163,8 +163,14 @@ def transaction(broker, topic, values, how):
         producer.produce(topic, value, partition=0)
     producer.flush(60)
     if how is not None:
-        getattr(producer, how)(60)
+        ended(broker, topic, producer, how)
     return producer
+
+
+def ended(broker, topic, producer, how):
+    """The transaction has ended, and the partition knows it."""
+    getattr(producer, how)(60)
+    until(lambda: (now := there(broker, topic)).end == now.high)
 
 
 def test_aborted_and_open_transactions_leave_gaps_and_hold_back(broker, name):
@@ -181,7 +187,7 @@ def test_aborted_and_open_transactions_leave_gaps_and_hold_back(broker, name):
     assert run.step() is None  # it is behind the open transaction
     now = there(broker, name)
     assert now.end[0] < now.high[0]
-    waiting.commit_transaction(60)
+    ended(broker, name, waiting, "commit_transaction")
     assert ends(run.step()) == [(10, 3), (20, 1)]
     assert run.step() is None
 
