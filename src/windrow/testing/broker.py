@@ -39,6 +39,7 @@ SETTINGS: dict[str, Any] = {
     "broker.heartbeat.interval.ms": 200,
     "auto.create.topics.enable": "false",
     "message.max.bytes": 20_971_520,
+    "log.retention.ms": -1,  # messages can have any timestamp
     # retention and compaction at once, so that tests do not wait for them
     "log.initial.task.delay.ms": 50,
     "log.retention.check.interval.ms": 100,

@@ -23,7 +23,7 @@ class CsvValues:
 
     def rows(self, values: list[bytes]) -> tuple[pl.DataFrame, Reasons]:
         bad: Reasons = {}
-        lines = pl.Series("line", values, dtype=pl.Binary).cast(pl.String, strict=False)
+        lines = pl.Series("line", [_text(value) for value in values], dtype=pl.String)
         bad |= dict.fromkeys(lines.is_null().arg_true(), "the value is not UTF-8")
         lines = lines.str.strip_chars_end("\r\n")
         parts = lines.str.split(",")
@@ -41,6 +41,13 @@ class CsvValues:
             columns.append(from_text(text, dtype).alias(name))
             reasons.append(misfits(text, columns[-1], name))
         return pl.DataFrame(columns), first(*reasons)
+
+
+def _text(value: bytes) -> str | None:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _unquoted(lines: pl.Series, parts: pl.Series, quoted: list[int]) -> tuple[pl.Series, Reasons]:
