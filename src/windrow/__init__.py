@@ -34,6 +34,7 @@ from windrow.api.functions import (  # noqa: E402
     var,
     var_pop,
 )
+from windrow.api.kafka import read_kafka  # noqa: E402
 from windrow.api.multi_join import multi_join  # noqa: E402
 from windrow.api.sequences import no, seq, some  # noqa: E402
 from windrow.api.sources import (  # noqa: E402
@@ -125,6 +126,7 @@ __all__ = [
     "promise",
     "quantile",
     "read_arrow",
+    "read_kafka",
     "read_parquet",
     "results",
     "seq",

@@ -64,7 +64,7 @@ def test_a_source_that_is_not_name_format_path_is_refused(given):
 
 def test_options_for_one_source_win_over_those_for_all():
     options = Options(["ts", "b=t"], slack=["3 seconds", "a=1 hour"])
-    rest = {"punctuation": None, "parse": None, "row_num": None, "row_slack": 0}
+    rest = {"punctuation": None, "parse": None, "row_num": None, "row_slack": 0, "delay": None, "idle_after": None}
     assert options.of("a") == {"progress": "ts", "slack": "1 hour", **rest}
     assert options.of("b")["progress"] == "t"
 

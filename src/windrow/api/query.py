@@ -19,6 +19,7 @@ from windrow.logical.nodes import Apply, Filter, Lookup, Node, Ordered, Project,
 from windrow.operators.progress.admit import UNPARSABLE
 from windrow.planner import Given, Plan, plan
 from windrow.sources.files import Files
+from windrow.sources.own import OWN
 from windrow.spec.lengths import Length, length
 from windrow.spec.names import REASON, WINDOW_END
 
@@ -92,7 +93,8 @@ class Query:
         return planned
 
     def _samples(self) -> dict[str, pl.DataFrame]:
-        stamped = {scan.name for scan in self.node.walk() if isinstance(scan, Scan) and scan.stamps}
+        scans = [each for each in self.node.walk() if isinstance(each, Scan)]
+        stamped = {scan.name for scan in scans if scan.stamps or scan.source.messages is not None}
         known = {name: source for name, source in self.sources.items() if name not in stamped}
         return {name: f for name, source in known.items() if (f := source.sample()) is not None}
 
@@ -100,7 +102,7 @@ class Query:
         kinds = {s.spark for s in self.sources.values()} - {None}
         if len(kinds) > 1:
             raise PlanError("some sources are Spark DataFrames and some are not: convert all of them to one kind first")
-        return kinds == {True} or any(isinstance(s.data, Files) and s.data.streaming for s in self.sources.values())
+        return kinds == {True} or any(isinstance(s.data, OWN) and s.data.streaming for s in self.sources.values())
 
     def _found(self, kept: Kept) -> list[Warned]:
         """The warnings before an endless query runs, hints and others."""
@@ -151,7 +153,7 @@ class Query:
 
             check_sources(planned, self._data)
             native = applies(planned, self._data)
-        files = {n for n, s in self.sources.items() if isinstance(s.data, Files)}
+        files = {n for n, s in self.sources.items() if isinstance(s.data, OWN)}
         plans = explain(planned, on_spark, shards, files, native, samples, {} if kept is None else kept.seen())
         return "\n".join([plans, *(["", "Warnings"] if found else []), *(f"  {each.line}" for each in found)])
 
@@ -185,7 +187,7 @@ class Query:
                 "analyze runs the query in this process: shards and checkpoint do not apply, leave them out"
             )
         for name, source in self.sources.items():
-            if source.is_endless and isinstance(source.data, Files):
+            if source.is_endless and isinstance(source.data, OWN):
                 raise PlanError(
                     f"stream {name!r} has no end, so it cannot be run to be analyzed: read what is there now "
                     "(streaming=False)"

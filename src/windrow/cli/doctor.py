@@ -20,7 +20,11 @@ from windrow.hosts.spark.archive import Archive
 from windrow.planner.choose.calibrated import REFERENCE, found
 
 PACKAGES = ("pyspark", "pyarrow", "polars", "pandas", "sqlglot", "protobuf", "grpcio", "zstandard")
-OPTIONAL = {"deltalake": "for --sink delta:DIR: pip install 'windrow[delta]'"}
+OPTIONAL = {
+    "confluent-kafka": "for reading and writing Kafka: pip install 'windrow[kafka]'",
+    "fastavro": "for values in Avro: pip install 'windrow[kafka]'",
+    "deltalake": "for --sink delta:DIR: pip install 'windrow[delta]'",
+}
 ENOUGH_MEMORY, ENOUGH_DISK = 2.0, 1.0  # GiB
 
 

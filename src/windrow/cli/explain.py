@@ -36,6 +36,8 @@ def explain(
     row_num: inputs.RowNumOption = None,
     row_slack: inputs.RowSlackOption = None,
     schema: inputs.SchemaOption = None,
+    delay: inputs.DelayOption = None,
+    idle_after: inputs.IdleAfterOption = None,
     shards: inputs.ShardsOption = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="The checkpoint to continue from; without it, the first start is shown.")
@@ -50,7 +52,7 @@ def explain(
 ) -> None:
     """Show the logical plan, and the physical plan with map side, exchange and shards. Only --analyze runs anything."""
     text = inputs.read_query(query)
-    options = inputs.Options(progress, slack, punctuation, parse, row_num, row_slack, schema)
+    options = inputs.Options(progress, slack, punctuation, parse, row_num, row_slack, schema, delay, idle_after)
     if analyze:
         if shards is not None or checkpoint is not None:
             raise QueryError("--analyze runs the query in this process: leave out --shards and --checkpoint")

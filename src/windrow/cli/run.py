@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from windrow.cli import inputs
+from windrow.cli import inputs, topics
 from windrow.cli.checkpoint import beside
 from windrow.cli.progress import COUNTS, Totals, follow
 from windrow.cli.tables import show_batch
@@ -40,7 +40,11 @@ def run(
     row_num: inputs.RowNumOption = None,
     row_slack: inputs.RowSlackOption = None,
     schema: inputs.SchemaOption = None,
-    sink: Annotated[str, typer.Option(help="console, parquet:DIR, delta:DIR or jsonl:FILE.")] = "console",
+    delay: inputs.DelayOption = None,
+    idle_after: inputs.IdleAfterOption = None,
+    sink: Annotated[
+        str, typer.Option(help="console, parquet:DIR, delta:DIR, jsonl:FILE or kafka:BROKERS/TOPIC.")
+    ] = "console",
     bad_rows: Annotated[
         str | None, typer.Option(help="Where bad rows go, with the reason: parquet:DIR, delta:DIR or jsonl:FILE.")
     ] = None,
@@ -68,7 +72,7 @@ def run(
     side = beside(kept)
     for folder in (kept, side):
         checkpoints.check(folder)
-    options = inputs.Options(progress, slack, punctuation, parse, row_num, row_slack, schema)
+    options = inputs.Options(progress, slack, punctuation, parse, row_num, row_slack, schema, delay, idle_after)
     shown_already = warnings.catch_warnings(action="ignore", category=WindrowWarning)
     with inputs.spark_session(shards) as spark, shown_already:
         built = inputs.query(text, source, options, spark, max_files)
@@ -116,7 +120,7 @@ class Both:
         if sink == late and sink != "console":
             raise QueryError(f"{sink} cannot take both the results and the late rows: give each a place of its own")
         self.results = batch_sink(sink)
-        self.late = batch_sink(late)
+        self.late = batch_sink(late, "late")
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         from windrow.hosts.spark.compile import late_rows, results
@@ -127,8 +131,8 @@ class Both:
         frame.unpersist()
 
 
-def batch_sink(sink: str) -> Callable[[DataFrame, int], None]:
-    """A writer of micro-batches for which writing one again changes nothing."""
+def batch_sink(sink: str, role: str = "results") -> Callable[[DataFrame, int], None]:
+    """A writer of micro-batches for which writing one again changes nothing. ``role``: which output it is for."""
     from windrow.sinks.delta import Delta
     from windrow.sinks.jsonl import JsonLines
     from windrow.sinks.parquet import ParquetBatches
@@ -143,7 +147,11 @@ def batch_sink(sink: str) -> Callable[[DataFrame, int], None]:
             return Delta(path)
         case "jsonl" if path:
             return JsonLines(path)
-    raise QueryError(f"unknown sink {sink!r}; available: console, parquet:DIR, delta:DIR, jsonl:FILE")
+        case "kafka" if path:
+            return topics.sink(path, role)
+    raise QueryError(
+        f"unknown sink {sink!r}; available: console, parquet:DIR, delta:DIR, jsonl:FILE, kafka:BROKERS/TOPIC"
+    )
 
 
 def _writer(frame: DataFrame, checkpoint: Path, once: bool) -> DataStreamWriter:

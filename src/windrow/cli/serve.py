@@ -31,6 +31,8 @@ def serve(
     row_num: inputs.RowNumOption = None,
     row_slack: inputs.RowSlackOption = None,
     schema: inputs.SchemaOption = None,
+    delay: inputs.DelayOption = None,
+    idle_after: inputs.IdleAfterOption = None,
     host: Annotated[str, typer.Option(help="A loopback address; others are refused.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = PORT,
     shards: inputs.ShardsOption = None,
@@ -52,7 +54,7 @@ def serve(
     from windrow.serve.server import serve as serve_session
 
     place = Folder(folder)
-    options = inputs.Options(progress, slack, punctuation, parse, row_num, row_slack, schema)
+    options = inputs.Options(progress, slack, punctuation, parse, row_num, row_slack, schema, delay, idle_after)
 
     def ready(address: str) -> None:
         typer.echo(f"serving on {address}, token in {folder / 'token'}")

@@ -23,9 +23,13 @@ from windrow.logical.nodes import Scan
 from windrow.operators.operator import Side
 from windrow.planner import Plan, asked, whole_graph
 from windrow.progress import END, Punctuation
-from windrow.sources.files import Files, Unreadable, short
+from windrow.sources.files import Unreadable, short
 from windrow.sources.fitting import Fitting
+from windrow.sources.kafka.reading import frame, of_now
+from windrow.sources.kafka.topic import Topic
+from windrow.sources.own import OWN, Own
 from windrow.spec.batches import State
+from windrow.spec.messages import RAW, VALUE
 from windrow.spec.names import ARRIVAL_TS, REASON
 from windrow.spec.rules import Answer, answers
 from windrow.spec.time import (
@@ -90,7 +94,9 @@ class LocalRun:
     def _fitting(self, source: str) -> Fitting:
         """What rows of a source must be like."""
         if source not in self._fittings:
-            self._fittings[source] = fitting_of(self._scan(source), self.plan.needed[source])
+            scan = self._scan(source)
+            needed = self.plan.needed if scan.source.messages is None else {source: self.plan.read_from(scan)}
+            self._fittings[source] = fitting_of(scan, needed[source])
         return self._fittings[source]
 
     def _check(self) -> None:
@@ -120,9 +126,16 @@ class LocalRun:
                 del each[length:]
             raise
 
-    def read(self, source: str, files: Files) -> LocalRun:
-        """The rows of all files that are there. A file that cannot be read is in ``bad_rows``, and none of its rows."""
+    def read(self, source: str, files: Own) -> LocalRun:
+        """The rows of all files that are there. A file that cannot be read is in ``bad_rows``, and none of its rows.
+        Of a topic all messages that are there.
+        """
         needed = self.plan.read_from(self._scan(source))
+        if isinstance(files, Topic):
+            reader, found = of_now(files, needed)
+            self.push(source, pl.concat([frame((), needed), *found]))
+            self.counts["rows_lost"] += reader.lost
+            return self
         frames: list[pl.DataFrame] = []
         for file in files.listed():
             reason = files.problem(file, needed)
@@ -332,6 +345,8 @@ def promise_of(scan: Scan, at: Value, group: Mapping[str, Any] | None = None) ->
 
 def fitting_of(scan: Scan, needed: Sequence[str]) -> Fitting:
     """What rows of a source must be like."""
+    if scan.source.messages is not None:  # rows are read from what is pushed
+        return Fitting(scan.name, {column: RAW[column] for column in needed}, VALUE, list(needed), None, scan.stamps)
     given = {**scan.schema, scan.progress: pl.String()} if scan.source.parse is not None else scan.schema
     given = {column: dtype for column, dtype in given.items() if column not in scan.stamps}
     return Fitting(scan.name, given, scan.progress, list(needed), scan.source.marker, scan.stamps)
@@ -394,21 +409,21 @@ def value(at: Value, dtype: pl.DataType, what: str) -> int:
     return int(point.cast(target).to_frame("at").select(physical(pl.col("at"), target)).item())
 
 
-def collect(plan: Plan, sources: Mapping[str, pl.DataFrame | Files]) -> pl.DataFrame:
+def collect(plan: Plan, sources: Mapping[str, pl.DataFrame | Own]) -> pl.DataFrame:
     """The result over finite sources: everything, then the end."""
     return fed(plan, sources).end().results()
 
 
-def bad_rows(plan: Plan, sources: Mapping[str, pl.DataFrame | Files]) -> pl.DataFrame:
+def bad_rows(plan: Plan, sources: Mapping[str, pl.DataFrame | Own]) -> pl.DataFrame:
     """The bad rows of finite sources and of the results over them, and the files that cannot be read."""
     return fed(plan, sources).end().bad_rows()
 
 
-def fed(plan: Plan, sources: Mapping[str, pl.DataFrame | Files]) -> LocalRun:
+def fed(plan: Plan, sources: Mapping[str, pl.DataFrame | Own]) -> LocalRun:
     """A run that has read all of its finite sources, and does not know yet that they have ended."""
     run = LocalRun(plan)
     for name, source in sources.items():
-        if isinstance(source, Files):
+        if isinstance(source, OWN):
             run.read(name, source)
         else:
             run.push(name, source)

@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import polars as pl
+
 from windrow.graph import Graph
 from windrow.hosts.outline import DATE, NOTHING, TIME, ZONED, Outline, SourceOutline, StageOutline
 from windrow.hosts.tally import OF, SLOWEST, Aside, Seen, Tally
@@ -225,7 +227,8 @@ def note_judge(tally: Tally, source: str, judge: Judge) -> None:
     if isinstance(judge.rule, BySource) and tops is not None:
         slowest = tops.sort(PROGRESS, PART).head(SLOWEST)
         seen = tally.sources.setdefault(source, Seen())
-        seen.parts = tuple((str(part), int(top)) for part, top in slowest.select(PART, PROGRESS).rows())
+        reached = slowest.select(PART, pl.col(PROGRESS).fill_null(START))  # nothing has come from some
+        seen.parts = tuple((str(part), int(top)) for part, top in reached.rows())
         seen.parts_there = tops.height
 
 

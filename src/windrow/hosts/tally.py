@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 import polars as pl
 
 from windrow.graph import Memory
-from windrow.hosts.described import described
 from windrow.operators.operator import Item, Side
 from windrow.progress import END, START
 from windrow.spec.names import PROGRESS, REASON
@@ -18,6 +18,7 @@ from windrow.spec.names import PROGRESS, REASON
 EXAMPLES = 3  # of late rows, and of each reason why rows are bad
 REASONS = 5
 WIDTH = 300  # characters of an example
+EPOCH = datetime(1970, 1, 1)
 OF = "\t"  # between a source and a node that takes its rows only
 SLOWEST = 5  # partitions of a source, and groups, that are named
 
@@ -233,11 +234,38 @@ def _seen(given: Mapping[str, Any]) -> Seen:
 
 
 def _examples(rows: pl.DataFrame) -> list[str]:
-    """Some rows as JSON."""
-    if not rows.width or not rows.height:
-        return []
-    some = rows.head(EXAMPLES).with_columns(pl.lit("").alias(REASON))
-    return [text[:WIDTH] for text in described(some, "")["row"].to_list()]
+    """Some rows as JSON. Bad rows have values that nothing else can show, so this goes value by value."""
+    some = rows.head(EXAMPLES)
+    columns = {name: _values(some[name]) for name in some.columns if not name.startswith("@")}
+    found = ({name: values[at] for name, values in columns.items()} for at in range(some.height))
+    return [json.dumps(row, default=str, ensure_ascii=False)[:WIDTH] for row in found if row]
+
+
+UNITS = {"ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}  # of timestamps: microseconds are times this, over that
+
+
+def _at(value: int | None, day: bool = False, unit: str = "us") -> str | int | None:
+    if value is None:
+        return None
+    times, over = UNITS[unit]
+    try:
+        at = EPOCH + (timedelta(days=value) if day else timedelta(microseconds=value * times // over))
+    except OverflowError:
+        return value
+    return str(at.date() if day else at)
+
+
+def _values(column: pl.Series) -> list[Any]:
+    """Values as JSON has them; dates and timestamps as text, and as numbers where no calendar has them."""
+    dtype = column.dtype
+    if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
+        return [f"a value of type {dtype.base_type()}"] * len(column)
+    if not dtype.is_temporal():
+        return column.to_list()
+    numbers = column.to_physical().to_list()
+    if isinstance(dtype, pl.Datetime):
+        return [_at(number, unit=dtype.time_unit) for number in numbers]
+    return [_at(number, day=True) for number in numbers] if dtype == pl.Date else numbers
 
 
 def _reasons(side: Side) -> Iterator[tuple[str, int, list[str]]]:

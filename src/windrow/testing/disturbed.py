@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from windrow.api.stream import Stream
@@ -22,11 +23,13 @@ def disturbed(
     batches: Sequence[Mapping[str, Rows]],
     seed: int = 0,
     shards: int = 2,
+    asked: Sequence[int | None] = (),
     **options: Any,
 ) -> list[MicroBatch]:
     """What each micro-batch puts out; Mismatch if one that runs again puts out anything else than before it died.
 
     ``build`` makes the query over the sources of a session. It is called for every start, as another process would.
+    ``asked``: of each micro-batch when the sources were asked how far they have come, if they were.
     """
     rng, checkpoint = random.Random(seed), Checkpoint()
 
@@ -35,13 +38,13 @@ def disturbed(
         return spark.start(build(spark), checkpoint, **options)
 
     running, found = started(), []
-    for number, rows in enumerate(batches):
+    for number, (rows, at) in enumerate(zip_longest(batches, asked)):
         if number and rng.random() < RESTARTED:
             running = started()
-        died = running.push(rows, commit=False) if rng.random() < DIED else None
+        died = running.push(rows, commit=False, asked=at) if rng.random() < DIED else None
         if died is not None and rng.random() < 0.5:
             running = started()
-        found.append(running.push(rows))
+        found.append(running.push(rows, asked=at))
         if died is not None:
             ignored = {**HISTORY, **(TIMED if running.frame.has_barrier() else {})}
             _check_same(died, found[-1], ignored, f"micro-batch {number} run again")

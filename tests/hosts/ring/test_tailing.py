@@ -32,7 +32,7 @@ def put(folder, number, at, kind="rows"):
 def test_steps_are_those_of_the_file_source(tmp_path, most, seed):
     rng, stamps = random.Random(seed), ("row_num",)
     files = Files(str(tmp_path), "parquet", TYPES, streaming=True, max_files=most, remember=DAY)
-    job = SimpleNamespace(columns=COLUMNS, stamps=stamps, recorded=stamps)
+    job = SimpleNamespace(columns=COLUMNS, stamps=stamps, recorded=stamps, waiting=None)
     other = _StreamReader(SimpleNamespace(files=files, job=job, tasks=2))
     tail, offset = Tail(files, COLUMNS, stamps), other.initialOffset()
     limit = ReadAllAvailable() if most is None else ReadMaxFiles(most)

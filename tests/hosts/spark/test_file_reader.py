@@ -25,7 +25,9 @@ SECOND = 1_000_000_000
 
 def reader(files, columns=("t", "k")):
     return _StreamReader(
-        SimpleNamespace(files=files, job=SimpleNamespace(columns=columns, stamps=(), recorded=()), tasks=2)
+        SimpleNamespace(
+            files=files, job=SimpleNamespace(columns=columns, stamps=(), recorded=(), waiting=None), tasks=2
+        )
     )
 
 

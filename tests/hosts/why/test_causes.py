@@ -281,4 +281,4 @@ def test_late_and_bad_rows_have_examples(host):
     assert (late.count, aside.count) == (1, 1)
     assert '"late"' in late.examples[0]
     assert where.endswith("the progress value is NULL")
-    assert '"k":"nul"' in aside.examples[0]
+    assert '"k": "nul"' in aside.examples[0]

@@ -48,6 +48,7 @@ def running(
     """A query as the nodes run it; refused if they cannot, or if the checkpoint is of another one."""
     check_ring(plan)
     check_files(sources)
+    check_unasked(plan)
     check_sources(plan, sources)
     types: dict[str, Mapping[str, pl.DataType]] = {RESULT: plan.schema, LATE: plan.late_schema(), BAD: BAD_SCHEMA}
     columns: dict[str, pa.Schema] = {kind: spark_schema(schema)[1] for kind, schema in types.items()}
@@ -56,6 +57,16 @@ def running(
     found = Running(plan, nodes, sources, store, Sink(_whole(sink), columns), known, every)
     _check_checkpoint(found)
     return found
+
+
+def check_unasked(plan: Plan) -> None:
+    """Rows get their times as they arrive, and that is all that the head knows of time."""
+    for scan in (read.scan for read in plan.reads() if read.is_asked):
+        if scan.progress not in scan.stamps:
+            raise PlanError(
+                f"stream {scan.name!r} has delay= or idle_after=, and run_continuously() does not ask sources how far "
+                "they have come: leave them out, or use to_spark(), which does"
+            )
 
 
 def check_files(sources: Mapping[str, Any]) -> None:

@@ -211,6 +211,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
     def __init__(self, source: FileSource) -> None:
         self.source = source
         self.limit_to: frozenset[File] | None = None
+        self.limited = 0  # when, in microseconds
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         return Position().to_json()
@@ -219,11 +220,12 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
         return ReadAllAvailable() if self.source.files.max_files is None else ReadMaxFiles(self.source.files.max_files)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self.limited = time.time_ns() // 1000
         self.limit_to = frozenset(self.source.files.listed())
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         position, remember = Position.from_json(start), self.source.files.remember
-        now = time.time_ns() // 1000  # before the files are listed: those of that time are all in the list
+        now = self.limited or time.time_ns() // 1000  # before files are listed: those of that time are in the list
         there = self.source.files.listed()
         unread = fresh = position.fresh((f for f in there if self._wanted(f)), remember)
         if isinstance(limit, ReadMaxFiles):
@@ -237,7 +239,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
             return self._problem(file, position)
 
         found = _sorted_out(fresh, problem, self.source.tasks)
-        asked = None if waiting is None else (now, len(fresh) == len(unread) and self.limit_to is None)
+        asked = None if waiting is None else (now, len(fresh) == len(unread))
         return _after(position, self.source, found, remember, there, asked).to_json()
 
     def _problem(self, file: File, position: Position) -> str | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from windrow.errors import CheckpointError
 from windrow.hosts.spark.place import local
 from windrow.planner.choose.statistics import Seen
-from windrow.sources.files import Files
+from windrow.sources.own import OWN
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -136,6 +136,6 @@ def session_for(checkpoint: str, sources: Sequence[Any], start: bool) -> SparkSe
 
     from windrow.hosts.spark.compile import session_of
 
-    frames = any(not isinstance(s, Files) for s in sources)
+    frames = any(not isinstance(s, OWN) for s in sources)
     needed = start or frames or "://" in local(checkpoint) or SparkSession.getActiveSession() is not None
     return session_of(sources) if needed else None
