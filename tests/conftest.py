@@ -39,6 +39,15 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="session")
+def broker():
+    """A Kafka broker for all tests of this process; each test makes its own topics."""
+    from windrow.testing.broker import Broker
+
+    with Broker() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
 def spark(tmp_path_factory):
     from pyspark.sql.streaming import DataStreamWriter
 

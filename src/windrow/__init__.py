@@ -34,6 +34,7 @@ from windrow.api.functions import (  # noqa: E402
     var,
     var_pop,
 )
+from windrow.api.kafka import read_kafka  # noqa: E402
 from windrow.api.multi_join import multi_join  # noqa: E402
 from windrow.api.sequences import no, seq, some  # noqa: E402
 from windrow.api.sources import (  # noqa: E402
@@ -53,6 +54,7 @@ from windrow.errors import (  # noqa: E402
     QueryError,
     ResultError,
     WindrowError,
+    WindrowWarning,
 )
 from windrow.logical.nodes import Statistics  # noqa: E402
 from windrow.sessions import Session  # noqa: E402
@@ -99,6 +101,7 @@ __all__ = [
     "Statistics",
     "Stream",
     "WindrowError",
+    "WindrowWarning",
     "aggregate",
     "approx_count_distinct",
     "approx_heavy_hitters",
@@ -123,6 +126,7 @@ __all__ = [
     "promise",
     "quantile",
     "read_arrow",
+    "read_kafka",
     "read_parquet",
     "results",
     "seq",

@@ -9,6 +9,10 @@ class WindrowError(Exception):
     """The base class: catch this to catch every error of Windrow."""
 
 
+class WindrowWarning(UserWarning):
+    """A query is probably not meant like this; the message says why, and what to change. Filter it as any warning."""
+
+
 class QueryError(WindrowError):
     """The query is invalid: unknown names, wrong types, bad window parameters."""
 

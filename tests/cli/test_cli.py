@@ -1,21 +1,29 @@
 """The command line, without Spark: usage, errors and exit codes; with Spark: one run of each command."""
 
+import io
 import json
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
 from pyspark.errors import StreamingQueryException
+from rich.console import Console
 from typer.testing import CliRunner
 
+import windrow as wr
 from windrow.api import promise
 from windrow.api.sources import stream
 from windrow.cli import app, doctor
 from windrow.cli.inputs import Options, parts, query
 from windrow.cli.run import _finish as finish
 from windrow.cli.run import reason
+from windrow.cli.warned import Shown
 from windrow.errors import DataError, PlanError, QueryError, WindrowError
+from windrow.hosts.report import part_report
+from windrow.hosts.spark.exchange import METRICS, REPORTS
+from windrow.hosts.spark.kept import Kept
 from windrow.hosts.spark.start import start
+from windrow.testing.simulated import SimulatedSpark
 
 run = CliRunner().invoke
 
@@ -42,6 +50,12 @@ def test_doctor_says_what_is_missing_and_how_to_get_it(monkeypatch):
     assert "missing" in run(app, ["doctor"]).output
 
 
+def test_doctor_says_how_to_get_what_is_optional(monkeypatch):
+    monkeypatch.setattr(doctor, "OPTIONAL", {"no-such-package": "for --sink x: pip install x"})
+    [found] = [f for f in doctor.examine() if f.what == "no-such-package"]
+    assert (found.found, found.ok, found.advice) == ("none", True, "for --sink x: pip install x")
+
+
 @pytest.mark.parametrize("given", ["packets", "packets=parquet", "=parquet:x", "packets=xml:x"])
 def test_a_source_that_is_not_name_format_path_is_refused(given):
     with pytest.raises(QueryError, match="--source"):
@@ -50,7 +64,7 @@ def test_a_source_that_is_not_name_format_path_is_refused(given):
 
 def test_options_for_one_source_win_over_those_for_all():
     options = Options(["ts", "b=t"], slack=["3 seconds", "a=1 hour"])
-    rest = {"punctuation": None, "parse": None, "row_num": None, "row_slack": 0}
+    rest = {"punctuation": None, "parse": None, "row_num": None, "row_slack": 0, "delay": None, "idle_after": None}
     assert options.of("a") == {"progress": "ts", "slack": "1 hour", **rest}
     assert options.of("b")["progress"] == "t"
 
@@ -118,15 +132,52 @@ def test_explain_and_run_over_files(spark, tmp_path):
     assert explained.exit_code == 0, explained.output
     for words in ("map side", "exchange by hash of k", "shard (transformWithState"):
         assert words in explained.output
-    out, state, bad = tmp_path / "out.jsonl", tmp_path / "state", tmp_path / "bad.jsonl"
-    where = ["--sink", f"jsonl:{out}", "--checkpoint", str(state), "--bad-rows", f"jsonl:{bad}", "--once", "--json"]
+    out, state, bad = tmp_path / "out.jsonl", tmp_path / "state", tmp_path / "bad"
+    where = ["--sink", f"jsonl:{out}", "--checkpoint", str(state), "--bad-rows", f"delta:{bad}", "--once", "--json"]
     result = run(app, ["run", *common, *where])
     assert result.exit_code == 0, result.output
     totals = json.loads(result.stdout.strip().split("\n")[-1])
     assert (totals["rows_in"], totals["rows_bad"], totals["rows_late"], totals["rows_out"]) == (5, 1, 0, 3)
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert sorted((r["k"], r["window_end"], r["n"]) for r in rows) == [("a", 10, 1), ("a", 20, 1), ("b", 10, 1)]
-    assert json.loads(bad.read_text())["reason"] == "the progress value is NULL"
+    assert pl.read_delta(str(bad))["reason"].to_list() == ["the progress value is NULL"]
+    assert "hint" not in result.output
+
+
+class Reported:
+    """A query of Spark whose micro-batches had these reports."""
+
+    def __init__(self, reports):
+        self.recentProgress = [
+            SimpleNamespace(
+                batchId=n, timestamp=f"2024-01-01T10:00:{n:02}.000Z", observedMetrics={METRICS: {REPORTS: [r]}}
+            )
+            for n, r in enumerate(reports)
+        ]
+
+
+def test_warnings_are_lines_on_standard_error_and_come_once(tmp_path, monkeypatch):
+    source = wr.stream([{"t": 0, "x": 0}], "t", slack=2, name="s").where("x > 5")
+    running = source.window(10_000).agg(n=wr.count()).run()
+    running.push("s", [{"t": t, "x": 1} for t in range(1500)])
+    report = json.dumps({**part_of(running), "outline": running.known.outline.to_json()})
+    written = []
+    monkeypatch.setattr(Kept, "say", lambda self, keys: written.append(keys))
+    streaming = SimulatedSpark().stream({"t": pl.Int64(), "x": pl.Int64()})
+    query = wr.stream(streaming, "t", slack=0, name="s").where("x > 5").window(10_000).agg(n=wr.count())
+    out = io.StringIO()
+    shown = Shown(query, Kept(None, str(tmp_path), "q"), Console(file=out, width=40))
+    shown.update(Reported([report]))
+    shown.update(Reported([report, report]))
+    shown.end()
+    hint, warning = out.getvalue().splitlines()
+    assert hint.startswith("hint: Source `s` has a slack of zero")
+    assert warning.startswith("warning: The condition x > 5 has removed all 1,500 rows of source `s`.")
+    assert written == [["slack_of_zero s:t"], ["nothing_passes s", "slack_of_zero s:t"]]
+
+
+def part_of(running):
+    return part_report(running.graph, running.known.outline, running.known.total, None)
 
 
 @pytest.mark.spark
@@ -172,8 +223,9 @@ def test_a_machine_that_stays_too_busy_is_told_what_to_do():
         def stop(self):
             pass
 
+    started = [("results", start(SimpleNamespace(start=Slow), lambda line: None))]
     with pytest.raises(WindrowError, match="this machine is too busy"):
-        finish([("results", start(SimpleNamespace(start=Slow), lambda line: None))])
+        finish(started, Console(stderr=True), SimpleNamespace(update=lambda _: None, end=lambda: None))
 
 
 # -- explain --analyze -------------------------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ def test_rows_and_promises_in_results_out():
         "rows_revised": 0,
         "rows_out": 1,
         "files_bad": 0,
+        "rows_lost": 0,
     }
     assert run.counts == {**counts, "promises_ignored": 0, "promises_unmatched": 0}
     assert run.bad_rows()["reason"].to_list() == ["the progress value cannot be parsed"]

@@ -28,6 +28,8 @@ WAYS = [
     ("slack('10 seconds')", wr.promise.slack("10 seconds")),
     ("SLACK(10 SECONDS)", wr.promise.slack("10 seconds")),
     ("slack(behind => INTERVAL 10 SECONDS)", wr.promise.slack("10 seconds")),
+    ("delay('10 seconds')", wr.promise.delay("10 seconds")),
+    ("delay(most => 2 MINUTES)", wr.promise.delay("2 minutes")),
     ("rows(100)", wr.promise.rows(100)),
     ("partitions(partition, 8, slack => '2 seconds')", wr.promise.partitions("partition", 8, slack="2 seconds")),
     ("partitions('a b', count => 8)", wr.promise.partitions("a b", 8)),
@@ -62,6 +64,16 @@ def test_sql_python_and_the_command_line_make_one_plan(text, same):
     assert found.node.input.source == expected.node.source  # type: ignore[union-attr]
     assert found.explain() == windows.explain()
     assert source(punctuation=rule(text)).node == expected.node
+
+
+@pytest.mark.parametrize("text", ["slack('3 seconds')", "rows(2)", "markers(m)", "delay('1 minute')"])
+def test_idle_after_follows_any_rule(text):
+    expected = source(punctuation=rule(text), idle_after="30 seconds")
+    assert expected.node.source.idle_after == 30_000_000
+    for idle in ("'30 seconds'", "30 SECONDS", "INTERVAL 30 SECONDS"):
+        assert in_sql(f"{text} IDLE AFTER {idle}").node.input.source == expected.node.source
+        assert source(punctuation=rule(f"{text} IDLE AFTER {idle}")).node == expected.node
+    assert "when it is empty promises" in expected.window("1 minute").agg(n=wr.count()).explain()
 
 
 def test_every_way_of_python_is_one_of_sql():
@@ -123,7 +135,7 @@ def test_it_stands_in_subqueries_and_with_the_window_after_the_select_list():
 
 
 ERRORS = [
-    ("slak('3 seconds')", "unknown promise rule 'slak'; available: estimated, heartbeats, markers, o", "slak"),
+    ("slak('3 seconds')", "unknown promise rule 'slak'; available: delay, estimated, heartbeats, markers, o", "slak"),
     ("function(f)", "unknown promise rule .*wr.promise.function and pass it to wr.sql", "function"),
     ("slack()", "slack.behind. needs behind", "slack()"),
     ("partitions(slack => 3)", "needs column and count", "partitions(slack => 3)"),
@@ -146,6 +158,9 @@ ERRORS = [
     ("partitions(k, 0)", "at least one partition", "partitions(k, 0)"),
     ("estimated('1 minute', 1.5)", "above 0 and at most 1", "estimated('1 minute', 1.5)"),
     ("estimated('1 minute', 'x')", "quantile of estimated.. must be a number", "'x'"),
+    ("delay(3)", "most '3' needs a unit of time", "3"),
+    ("slack('3 seconds') IDLE AFTER k", "IDLE AFTER needs a length", "k"),
+    ("slack('3 seconds') IDLE AFTER 3", "idle_after '3' needs a unit of time", "slack('3 seconds') IDLE AFTER 3"),
     ("slack", "Expected a promise rule", "slack"),
     ("slack('3 seconds' 4)", "Expected , or . after an argument of slack", "4"),
     ("rows(behind = 3)", "Expected , or . after an argument of rows", "="),

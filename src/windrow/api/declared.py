@@ -160,7 +160,7 @@ def asked(scan: Scan, delay: Length | None, idle_after: Length | None) -> Scan:
     found = replace(
         scan.source,
         delay=scan.source.delay if delay is None else length(delay, MICROS, "delay", zero=True),
-        idle_after=None if idle_after is None else length(idle_after, MICROS, "idle_after"),
+        idle_after=scan.source.idle_after if idle_after is None else length(idle_after, MICROS, "idle_after"),
     )
     if found.idle_after is not None and not found.promises:
         raise QueryError(

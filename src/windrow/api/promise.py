@@ -18,6 +18,7 @@ from windrow.api.given import (
 from windrow.errors import QueryError, listing
 from windrow.logical.nodes import Progress
 from windrow.spec.lengths import Length, length
+from windrow.spec.messages import PARTITION
 from windrow.spec.rules import (
     ByFunction,
     BySource,
@@ -37,12 +38,27 @@ class Promise:
 
 def ordered() -> Promise:
     """Rows come in order: each promises that none with a smaller value follows."""
-    return slack(0)
+    return Promise(lambda given, schema: replace(slack(0).declare(given, schema), ordered=True))
 
 
 def slack(behind: Length) -> Promise:
-    """No row is more than ``behind`` behind the greatest value before it. The same as ``slack=``."""
-    return Promise(lambda given, schema: replace(given, slack=_length(behind, given, schema, "slack")))
+    """No row is more than ``behind`` behind the greatest value before it. The same as ``slack=``.
+
+    Where rows are read from messages, each partition of their topic is at most so far behind itself.
+    """
+
+    def declare(given: Progress, schema: Mapping[str, pl.DataType]) -> Progress:
+        most = _length(behind, given, schema, "slack")
+        if (messages := given.messages) is None:
+            return replace(given, slack=most)
+        if messages.partitions is None:
+            raise QueryError(
+                "slack of messages is about each partition of their topic, and it is not known how many there are: say "
+                "partitions=.. (wr.read_kafka knows it itself)"
+            )
+        return replace(given, rule=BySource(messages.named()[PARTITION], most, messages.partitions))
+
+    return Promise(declare)
 
 
 def delay(most: Length) -> Promise:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from windrow.api.given import size, whole
+from windrow.api.warned import warn, warnings
 from windrow.errors import PlanError, QueryError
 from windrow.hosts import local
 from windrow.logical.explain import text
@@ -18,6 +19,7 @@ from windrow.logical.nodes import Apply, Filter, Lookup, Node, Ordered, Project,
 from windrow.operators.progress.admit import UNPARSABLE
 from windrow.planner import Given, Plan, plan
 from windrow.sources.files import Files
+from windrow.sources.own import OWN
 from windrow.spec.lengths import Length, length
 from windrow.spec.names import REASON, WINDOW_END
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from windrow.hosts.analysis import Analysis
     from windrow.hosts.spark.continuous import ContinuousRun
     from windrow.hosts.spark.kept import Kept
+    from windrow.hosts.warnings import Warned
     from windrow.hosts.why import Why
 
 SAMPLE = 100_000  # rows that the optimizer measures
@@ -74,13 +77,24 @@ class Query:
         """``kept``: what the checkpoint of an endless query has kept from its first start. Without a checkpoint nothing
         may depend on files that can be gone at a restart, so none are measured.
         """
+        return self._measured(on_spark, kept)[0]
+
+    def _measured(self, on_spark: bool, kept: Kept | None) -> tuple[Plan, dict[str, pl.DataFrame]]:
+        """The plan, and the samples that it was chosen by."""
         samples = self._samples() if kept is not None or not self._is_endless() else {}
         if kept is None:
-            return plan(self.node, Given(samples, on_spark))
-        return plan(self.node, Given(samples, on_spark, kept.choices(), kept.seen()))
+            return plan(self.node, Given(samples, on_spark)), samples
+        return plan(self.node, Given(samples, on_spark, kept.choices(), kept.seen())), samples
+
+    def _to_run(self, on_spark: bool, kept: Kept | None = None) -> Plan:
+        """The plan, with a warning where the query is probably not meant so."""
+        planned, samples = self._measured(on_spark, kept)
+        warn(warnings(planned, samples, self._endless()))
+        return planned
 
     def _samples(self) -> dict[str, pl.DataFrame]:
-        stamped = {scan.name for scan in self.node.walk() if isinstance(scan, Scan) and scan.stamps}
+        scans = [each for each in self.node.walk() if isinstance(each, Scan)]
+        stamped = {scan.name for scan in scans if scan.stamps or scan.source.messages is not None}
         known = {name: source for name, source in self.sources.items() if name not in stamped}
         return {name: f for name, source in known.items() if (f := source.sample()) is not None}
 
@@ -88,10 +102,18 @@ class Query:
         kinds = {s.spark for s in self.sources.values()} - {None}
         if len(kinds) > 1:
             raise PlanError("some sources are Spark DataFrames and some are not: convert all of them to one kind first")
-        return kinds == {True} or any(isinstance(s.data, Files) and s.data.streaming for s in self.sources.values())
+        return kinds == {True} or any(isinstance(s.data, OWN) and s.data.streaming for s in self.sources.values())
+
+    def _found(self, kept: Kept) -> list[Warned]:
+        """The warnings before an endless query runs, hints and others."""
+        return warnings(*self._measured(True, kept), self._endless())
 
     def _is_endless(self) -> bool:
         return any(s.is_endless for s in self.sources.values())
+
+    def _endless(self) -> frozenset[str]:
+        """The names of the sources that have no end."""
+        return frozenset(name for name, source in self.sources.items() if source.is_endless)
 
     @property
     def _data(self) -> dict[str, Any]:
@@ -123,16 +145,17 @@ class Query:
             check_shards(shards)
         on_spark, native = self._on_spark(), False
         kept = None if checkpoint is None else self._kept(checkpoint, False)
-        planned = self.plan() if kept is None else self._planned(True, kept)
+        planned, samples = self._measured(on_spark if kept is None else True, kept)
+        found = warnings(planned, samples, self._endless())
         if on_spark:
             from windrow.hosts.spark.compile import check_sources
             from windrow.hosts.spark.native import applies
 
             check_sources(planned, self._data)
             native = applies(planned, self._data)
-        files = {n for n, s in self.sources.items() if isinstance(s.data, Files)}
-        samples = self._samples() if checkpoint is not None or not self._is_endless() else {}
-        return explain(planned, on_spark, shards, files, native, samples, {} if kept is None else kept.seen())
+        files = {n for n, s in self.sources.items() if isinstance(s.data, OWN)}
+        plans = explain(planned, on_spark, shards, files, native, samples, {} if kept is None else kept.seen())
+        return "\n".join([plans, *(["", "Warnings"] if found else []), *(f"  {each.line}" for each in found)])
 
     def analysis(self, limit: int | None = None, each: Callable[[float], None] | None = None) -> Analysis:
         """The measured cost of each part of the plan beside the estimated one, over the first ``limit`` rows of each
@@ -164,7 +187,7 @@ class Query:
                 "analyze runs the query in this process: shards and checkpoint do not apply, leave them out"
             )
         for name, source in self.sources.items():
-            if source.is_endless and isinstance(source.data, Files):
+            if source.is_endless and isinstance(source.data, OWN):
                 raise PlanError(
                     f"stream {name!r} has no end, so it cannot be run to be analyzed: read what is there now "
                     "(streaming=False)"
@@ -200,12 +223,12 @@ class Query:
         limit = None if state_limit is None else size(state_limit)
         _load(self.node)
         if checkpoint is None:
-            return spark.to_spark(self._planned(True), self._data, shards, with_late, limit)
+            return spark.to_spark(self._to_run(True), self._data, shards, with_late, limit)
         from windrow.hosts.spark.reports import ReportFile
         from windrow.hosts.spark.seen import FirstBatch
 
         kept = self._kept(checkpoint)
-        planned = self._planned(True, kept)
+        planned = self._to_run(True, kept)
         sources = FirstBatch(kept).observed(planned, self._data)
         ReportFile.of(kept.spark, kept.checkpoint)
         result = spark.to_spark(planned, sources, shards, with_late, limit)
@@ -238,7 +261,7 @@ class Query:
         if whole(retries, "retries") < 0:
             raise QueryError(f"retries={retries} must be 0 or more")
         where = {"sink": sink, "checkpoint": checkpoint}
-        return started(self._planned(True), self._data, **where, every=every, nodes=nodes, retries=retries, spark=spark)
+        return started(self._to_run(True), self._data, **where, every=every, nodes=nodes, retries=retries, spark=spark)
 
     def _kept(self, checkpoint: str | Path, start: bool = True) -> Kept:
         """``start``: a session, where there is none yet."""
@@ -301,7 +324,7 @@ class Query:
         on_spark = self._on_spark()
         if on_spark:
             self._check_finite()
-        planned = self._planned(on_spark)
+        planned = self._to_run(on_spark)
         _load(self.node)
         if on_spark:
             from windrow.hosts.spark.compile import to_spark
@@ -333,7 +356,7 @@ class Query:
         >>> [run.push("s", [{"x": x}]).results()["n"].to_list() for x in (1, 2, 3)]
         [[], [], [2]]
         """
-        return local.LocalRun(self.plan(), clock)
+        return local.LocalRun(self._to_run(self._on_spark()), clock)
 
 
 def merged(queries: Iterable[Query]) -> dict[str, Source]:

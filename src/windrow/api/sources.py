@@ -12,6 +12,7 @@ import polars as pl
 from windrow.api import given
 from windrow.api.columns import Columns, columns
 from windrow.api.declared import also_progressing, arrival_columns, asked, bounded, in_order, numbering, scanned
+from windrow.api.messages import messages
 from windrow.api.promise import Promise
 from windrow.api.query import Source
 from windrow.api.stream import Stream
@@ -19,7 +20,9 @@ from windrow.errors import DataError, QueryError, listing
 from windrow.logical.nodes import Progress, Statistics
 from windrow.sources.files import Files, Format
 from windrow.sources.frames import to_frame
+from windrow.sources.own import OWN
 from windrow.spec.lengths import Length, length
+from windrow.spec.messages import OFFSET, PARTITION, RAW, VALUE, Messages
 from windrow.spec.names import ARRIVAL_TS, POSITION
 
 UNNAMED = "stream"
@@ -41,6 +44,11 @@ def stream(
     delay: Length | None = None,
     idle_after: Length | None = None,
     statistics: Statistics | None = None,
+    value: str | None = None,
+    schema: Columns | Mapping[int, Any] | None = None,
+    attributes: str | Sequence[str] = (),
+    prefix: str = "",
+    partitions: int | None = None,
     name: str = UNNAMED,
 ) -> Stream:
     """A stream of rows that progresses on a column, or on ``arrival_ts``: when each row arrived, which needs no column.
@@ -62,46 +70,105 @@ def stream(
     its windows are released. ``statistics``: what is known about the stream, for the
     optimizer; rows in memory, and files, are measured.
 
+    ``value``: the rows are in messages, such as Spark's connector to Kafka has them, with the columns value, partition
+    and offset; it is the format of the values: "json", "csv", "avro" or "avro-confluent". ``schema`` then has the
+    columns in them, ``attributes`` and ``prefix`` are as for :func:`read_kafka`, and ``partitions`` is how many there
+    are: ``slack`` is about each of them.
+
     >>> import windrow as wr
     >>> s = stream([{"t": 1, "x": 5}, {"t": 2, "x": 6}], progress="t")
     >>> s.window(range=2).agg(total=wr.sum("x")).collect().rows()
     [(0, 2, 5), (2, 4, 6)]
     """
+    read = None
+    if value is not None:
+        named = (progress, *(also if isinstance(also, Mapping) else ()))
+        read = messages(value, schema, attributes, prefix, partitions, named)
+    elif schema is not None or attributes or prefix or partitions is not None:
+        raise QueryError("schema=, attributes=, prefix= and partitions= are about messages: give value=, their format")
+    options: dict[str, Any] = {"slack": slack, "also": also, "punctuation": punctuation, "parse": parse}
+    options |= {"punctuation_by": punctuation_by, "row_num": row_num, "row_slack": row_slack}
+    options |= {"arrival": arrival, "ahead": ahead, "statistics": statistics}
+    options |= {"delay": delay, "idle_after": idle_after}
+    return built(data, progress, read, name=name, **options)
+
+
+def built(
+    data: Any,
+    progress: str,
+    read: Messages | None = None,
+    *,
+    slack: Length | None = None,
+    also: Mapping[str, Length] | None = None,
+    punctuation: str | Promise | None = None,
+    punctuation_by: str | Sequence[str] = (),
+    parse: str | None = None,
+    row_num: str | Sequence[str] | None = None,
+    row_slack: int = 0,
+    arrival: str | None = None,
+    ahead: Length | None = None,
+    delay: Length | None = None,
+    idle_after: Length | None = None,
+    statistics: Statistics | None = None,
+    name: str = UNNAMED,
+) -> Stream:
+    """The stream; ``read``: how its rows are read, if they are in messages."""
     given.text(progress, "progress")
     given.text(name, "name")
     if parse is not None:
         given.text(parse, "parse")
-    if isinstance(data, Files):
-        schema, source = data.schema, Source(data, None, pl.DataFrame())
-    elif given.is_spark(data):
-        from windrow.hosts.spark.schema import from_spark
-
-        if twice := {c for c in data.columns if data.columns.count(c) > 1}:
-            raise DataError(f"columns need different names; given twice: {listing(twice)}")
-        schema, source = from_spark(data.schema), Source(data, True, pl.DataFrame())
-    else:
-        frame, misfits = to_frame(data, progress)
-        schema, source = dict(frame.schema), Source(frame, False, misfits)
+    schema, source = _source(data, progress if read is None else VALUE)
+    if read is not None:
+        schema, source = read.schema, replace(source, data=_raw(source.data, schema, read))
+        if row_num is None:
+            row_num = tuple(read.named()[each] for each in (PARTITION, OFFSET))
     if not schema:
         raise DataError("the data has no columns: give wr.stream rows, or an empty table that has columns")
-    offers = (ARRIVAL_TS,) if source.spark else (ARRIVAL_TS, POSITION)
+    offers = (ARRIVAL_TS,) if source.spark or read is not None else (ARRIVAL_TS, POSITION)
     numbers = () if row_num is None else given.texts(row_num, "row_num")
     others = also if isinstance(also, Mapping) else ()
     stamps = arrival_columns(schema, offers, (progress, arrival, *others, *numbers))
     schema = {**schema, **stamps}
     if progress in stamps:
         slack = in_order(progress, slack, punctuation, parse)
-        if POSITION in offers and delay is None and idle_after is None:
+        if not source.spark and delay is None and idle_after is None:
             delay = 0  # a host that gives rows their times can be asked for the time
     numbered = numbering(schema, row_num, row_slack)
     by = given.texts(punctuation_by, "punctuation_by")
-    declared = Progress(progress, None, None, parse, numbered, row_slack, by)
+    declared = Progress(progress, None, None, parse, numbered, row_slack, by, messages=read)
     scan = scanned(schema, declared, slack, punctuation, name, _checked(statistics))
     scan = replace(scan, offers=offers, stamps=tuple(stamps))
     scan = scan if arrival is None and ahead is None else bounded(scan, arrival, ahead)
     scan = scan if also is None else also_progressing(scan, also)
     scan = asked(scan, delay, idle_after)
     return Stream(scan, {name: source})
+
+
+def _source(data: Any, progress: str) -> tuple[dict[str, pl.DataType], Source]:
+    """The columns of some data, and the data as hosts read it."""
+    if isinstance(data, OWN):
+        return data.schema, Source(data, None, pl.DataFrame())
+    if given.is_spark(data):
+        from windrow.hosts.spark.schema import from_spark
+
+        if twice := {c for c in data.columns if data.columns.count(c) > 1}:
+            raise DataError(f"columns need different names; given twice: {listing(twice)}")
+        return from_spark(data.schema), Source(data, True, pl.DataFrame())
+    frame, misfits = to_frame(data, progress)
+    return dict(frame.schema), Source(frame, False, misfits)
+
+
+def _raw(data: Any, schema: Mapping[str, pl.DataType], read: Messages) -> Any:
+    """Messages with all columns that are read of them; those in this process with their types."""
+    wanted = dict.fromkeys((VALUE, PARTITION, OFFSET, *(of for _, of in read.attributes)))
+    if missing := [name for name in wanted if name not in schema]:
+        raise DataError(
+            f"messages have the columns that Spark's connector to Kafka gives them, and these have no "
+            f"{listing(missing)}; they have: {listing(schema)}"
+        )
+    if schema[VALUE] not in (pl.Binary, pl.String):
+        raise DataError(f"the values of messages are bytes or texts, and these are of type {schema[VALUE]}")
+    return data.cast({name: RAW[name] for name in wanted}) if isinstance(data, pl.DataFrame) else data
 
 
 def _checked(statistics: Statistics | None) -> Statistics | None:

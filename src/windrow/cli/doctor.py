@@ -20,6 +20,11 @@ from windrow.hosts.spark.archive import Archive
 from windrow.planner.choose.calibrated import REFERENCE, found
 
 PACKAGES = ("pyspark", "pyarrow", "polars", "pandas", "sqlglot", "protobuf", "grpcio", "zstandard")
+OPTIONAL = {
+    "confluent-kafka": "for reading and writing Kafka: pip install 'windrow[kafka]'",
+    "fastavro": "for values in Avro: pip install 'windrow[kafka]'",
+    "deltalake": "for --sink delta:DIR: pip install 'windrow[delta]'",
+}
 ENOUGH_MEMORY, ENOUGH_DISK = 2.0, 1.0  # GiB
 
 
@@ -64,6 +69,7 @@ def examine() -> list[Finding]:
         java_,
         *([_archive()] if java_.ok else []),
         *(_package(p) for p in PACKAGES),
+        *(_optional(p, advice) for p, advice in OPTIONAL.items()),
         _costs(),
         _memory(),
         _disk(),
@@ -95,6 +101,11 @@ def _package(name: str) -> Finding:
         return Finding(name, importlib.metadata.version(name), True)
     except importlib.metadata.PackageNotFoundError:
         return Finding(name, "none", False, f"pip install {name}, or install windrow again")
+
+
+def _optional(name: str, advice: str) -> Finding:
+    found = _package(name)
+    return found if found.ok else Finding(name, "none", True, advice)
 
 
 def _costs() -> Finding:

@@ -16,6 +16,7 @@ from windrow.api.columns import columns
 from windrow.api.promise import Promise
 from windrow.api.sources import read_arrow, read_parquet, stream
 from windrow.api.stream import Stream
+from windrow.cli import topics
 from windrow.errors import DataError, QueryError, listing
 from windrow.sql.punctuated import rule
 from windrow.sql.select import sql
@@ -24,12 +25,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-OURS = {"parquet": read_parquet, "arrow": read_arrow}
+FILES = {"parquet": read_parquet, "arrow": read_arrow}
+OURS = (*FILES, *topics.FORMATS)  # what is read without Spark
 FORMATS = (*OURS, "spark-parquet", "json", "csv", "orc")
 
+SOURCE_HELP = f"NAME=FORMAT:PATH; NAME=kafka:BROKERS/TOPIC. Formats: {', '.join(FORMATS)}. Repeatable."
 QueryFile = Annotated[Path, typer.Argument(help="A file with one SQL query.", show_default=False)]
 Sources = Annotated[
-    list[str], typer.Option("--source", help=f"NAME=FORMAT:PATH; formats: {', '.join(FORMATS)}. Repeatable.")
+    list[str],
+    typer.Option(
+        "--source",
+        help=f"NAME=FORMAT:PATH; formats: {', '.join(FORMATS)}. Topics: NAME=kafka:BROKERS/TOPIC. Repeatable.",
+    ),
 ]
 ProgressOption = Annotated[
     list[str], typer.Option("--progress", help="The progressing column; NAME=COLUMN for one source only. Repeatable.")
@@ -54,7 +61,8 @@ SchemaOption = Annotated[
     list[str] | None,
     typer.Option(
         "--schema",
-        help="The columns, such as 'ts TIMESTAMP, k STRING', if no file exists yet; NAME=COLUMNS for one source.",
+        help="The columns, such as 'ts TIMESTAMP, k STRING', of a topic, or if no file exists yet; @FILE for a schema "
+        "in Avro; NAME=COLUMNS for one source.",
     ),
 ]
 RowNumOption = Annotated[
@@ -160,7 +168,7 @@ def query_of_now(text: str, sources: list[str], options: Options) -> Stream:
         if kind not in OURS:
             raise QueryError(
                 f"--source {given!r}: --analyze runs the query in this process, where {kind} files cannot be read. "
-                f"Write some of the rows of {name} as one of: {listing(OURS)}"
+                f"Write some of the rows of {name} as one of: {listing(FILES)}"
             )
     return sql(text, **streams(sources, options, None, None))
 
@@ -181,8 +189,10 @@ def streams(
             raise QueryError(f"--source {given!r}: there is another source named {name!r}")
         given_options = options.of(name)
         schema = _pick(options.schema, name)
-        if kind in OURS:
-            read = OURS[kind]
+        if kind in topics.FORMATS:
+            tables[name] = topics.source(kind, path, name, schema, max_files is not None, given_options)
+        elif kind in FILES:
+            read = FILES[kind]
             how: dict[str, Any] = {"streaming": max_files is not None, "max_files": max_files, "schema": schema}
             tables[name] = read(path, name=name, **how, **given_options)
         else:

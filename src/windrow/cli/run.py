@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from windrow.cli import inputs
+from windrow.cli import inputs, topics
 from windrow.cli.checkpoint import beside
 from windrow.cli.progress import COUNTS, Totals, follow
 from windrow.cli.tables import show_batch
-from windrow.errors import QueryError, WindrowError
+from windrow.cli.warned import Shown
+from windrow.errors import QueryError, WindrowError, WindrowWarning
 from windrow.hosts.spark.start import ADVICE, TOO_SLOW, start
 
 if TYPE_CHECKING:
@@ -40,13 +42,15 @@ def run(
     schema: inputs.SchemaOption = None,
     delay: inputs.DelayOption = None,
     idle_after: inputs.IdleAfterOption = None,
-    sink: Annotated[str, typer.Option(help="console, parquet:DIR or jsonl:FILE.")] = "console",
+    sink: Annotated[
+        str, typer.Option(help="console, parquet:DIR, delta:DIR, jsonl:FILE or kafka:BROKERS/TOPIC.")
+    ] = "console",
     bad_rows: Annotated[
-        str | None, typer.Option(help="Where bad rows go, with the reason: parquet:DIR or jsonl:FILE.")
+        str | None, typer.Option(help="Where bad rows go, with the reason: parquet:DIR, delta:DIR or jsonl:FILE.")
     ] = None,
     late_rows: Annotated[
         str | None,
-        typer.Option(help="Where late records go: parquet:DIR or jsonl:FILE. Under LATE SIDE they are the late rows."),
+        typer.Option(help="Where late records go, as for --sink. Under LATE SIDE they are the late rows."),
     ] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Folder for progress and state; without it a run cannot be continued.")
@@ -69,8 +73,11 @@ def run(
     for folder in (kept, side):
         checkpoints.check(folder)
     options = inputs.Options(progress, slack, punctuation, parse, row_num, row_slack, schema, delay, idle_after)
-    with inputs.spark_session(shards) as spark:
+    shown_already = warnings.catch_warnings(action="ignore", category=WindrowWarning)
+    with inputs.spark_session(shards) as spark, shown_already:
         built = inputs.query(text, source, options, spark, max_files)
+        console = Console(stderr=True)
+        shown = Shown(built, built._kept(kept), console)
         if late_rows is None:
             results = built.to_spark(shards, state_limit=state_limit, checkpoint=kept)
             started = [("results", _start(results, sink, kept, once))]
@@ -79,18 +86,21 @@ def run(
             started = [("results", start(_writer(both, kept, once).foreachBatch(Both(sink, late_rows))))]
         if bad_rows is not None:
             started.append(("bad rows", _start(built.bad_rows(), bad_rows, side, once)))
-        total = _finish(started)
+        total = _finish(started, console, shown)
     if as_json:
         counts: dict[str, Any] = {name: total.counts[name] for name in COUNTS}
         typer.echo(json.dumps({**counts, "batches": total.batches, "state_bytes": total.state_bytes}))
 
 
-def _finish(started: list[tuple[str, StreamingQuery]]) -> Totals:
-    """Follow the queries to their end; the totals are those of the first."""
+def _finish(started: list[tuple[str, StreamingQuery]], console: Console, shown: Shown) -> Totals:
+    """Follow the queries to their end; the totals are those of the first, and so are the warnings."""
     from pyspark.errors import PySparkException
 
+    first, running = started[0]
     try:
-        return follow(started, Console(stderr=True))[0]
+        totals = follow(started, console, lambda name: shown.update(running) if name == first else None)
+        shown.end()
+        return totals[0]
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     except PySparkException as error:
@@ -107,8 +117,10 @@ class Both:
     """
 
     def __init__(self, sink: str, late: str) -> None:
+        if sink == late and sink != "console":
+            raise QueryError(f"{sink} cannot take both the results and the late rows: give each a place of its own")
         self.results = batch_sink(sink)
-        self.late = batch_sink(late)
+        self.late = batch_sink(late, "late")
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         from windrow.hosts.spark.compile import late_rows, results
@@ -119,8 +131,9 @@ class Both:
         frame.unpersist()
 
 
-def batch_sink(sink: str) -> Callable[[DataFrame, int], None]:
-    """A writer of micro-batches for which writing one again changes nothing."""
+def batch_sink(sink: str, role: str = "results") -> Callable[[DataFrame, int], None]:
+    """A writer of micro-batches for which writing one again changes nothing. ``role``: which output it is for."""
+    from windrow.sinks.delta import Delta
     from windrow.sinks.jsonl import JsonLines
     from windrow.sinks.parquet import ParquetBatches
 
@@ -130,9 +143,15 @@ def batch_sink(sink: str) -> Callable[[DataFrame, int], None]:
             return _show
         case "parquet" if path:
             return ParquetBatches(path)
+        case "delta" if path:
+            return Delta(path)
         case "jsonl" if path:
             return JsonLines(path)
-    raise QueryError(f"unknown sink {sink!r}; available: console, parquet:DIR, jsonl:FILE")
+        case "kafka" if path:
+            return topics.sink(path, role)
+    raise QueryError(
+        f"unknown sink {sink!r}; available: console, parquet:DIR, delta:DIR, jsonl:FILE, kafka:BROKERS/TOPIC"
+    )
 
 
 def _writer(frame: DataFrame, checkpoint: Path, once: bool) -> DataStreamWriter:

@@ -16,7 +16,10 @@ from windrow.operators.operator import Item
 from windrow.planner import Plan
 from windrow.planner.choose.estimates import Estimate, Estimates, estimated
 from windrow.planner.choose.statistics import BATCH
-from windrow.sources.files import Files, Unreadable
+from windrow.sources.files import Unreadable
+from windrow.sources.kafka.reading import frame, of_now
+from windrow.sources.kafka.topic import Topic
+from windrow.sources.own import Own
 from windrow.spec.names import PROGRESS
 
 LIMIT = 1_000_000
@@ -128,7 +131,7 @@ class Analysis:
 
 def analyzed(
     plan: Plan,
-    sources: Mapping[str, pl.DataFrame | Files],
+    sources: Mapping[str, pl.DataFrame | Own],
     samples: Rows | None = None,
     limit: int = LIMIT,
     each: Callable[[float], None] = lambda _done: None,
@@ -168,12 +171,18 @@ class _Watch(Spent):
             self.mark()
 
 
-def _first(plan: Plan, name: str, source: pl.DataFrame | Files, most: int) -> pl.DataFrame:
+def _first(plan: Plan, name: str, source: pl.DataFrame | Own, most: int) -> pl.DataFrame:
     """The first rows of a source; a file that cannot be read has none."""
     if isinstance(source, pl.DataFrame):
         return source.head(most)
     [scan] = [scan for scan in plan.scans() if scan.name == name]
     needed, found, left = plan.read_from(scan), list[pl.DataFrame](), most
+    if isinstance(source, Topic):
+        for rows in of_now(source, needed)[1]:
+            found.append(rows.head(left))
+            if (left := left - rows.height) <= 0:
+                break
+        return pl.concat([frame((), needed), *found])
     for file in source.listed():
         try:
             found += [] if left <= 0 or source.problem(file, needed) else source.rows(file, needed)

@@ -22,6 +22,7 @@ class Counter(Enum):
     ROWS_OUT = "rows of the result"
     STATE_BYTES = "bytes of state after the last micro-batch"
     FILES_BAD = "files that cannot be read"
+    ROWS_LOST = "messages that were gone before they were read, at most"
     ROWS_SENT = "rows and partials that went through the exchange"
     PROMISES_SENT = "promises that went through the exchange"
     PROMISES_IGNORED = "promises of a source that promise less than an earlier one"

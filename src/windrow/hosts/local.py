@@ -16,15 +16,20 @@ from windrow.hosts.arrivals import STATE, Arrivals, Clock
 from windrow.hosts.counters import OF_SIDES, ON_SPARK, Counter
 from windrow.hosts.outline import outline_of
 from windrow.hosts.report import Report
+from windrow.hosts.warnings import Watching
 from windrow.hosts.watched import OUTSIDE, REPORT, Watched
 from windrow.hosts.why import Why, why
 from windrow.logical.nodes import Scan
 from windrow.operators.operator import Side
 from windrow.planner import Plan, asked, whole_graph
 from windrow.progress import END, Punctuation
-from windrow.sources.files import Files, Unreadable, short
+from windrow.sources.files import Unreadable, short
 from windrow.sources.fitting import Fitting
+from windrow.sources.kafka.reading import frame, of_now
+from windrow.sources.kafka.topic import Topic
+from windrow.sources.own import OWN, Own
 from windrow.spec.batches import State
+from windrow.spec.messages import RAW, VALUE
 from windrow.spec.names import ARRIVAL_TS, REASON
 from windrow.spec.rules import Answer, answers
 from windrow.spec.time import (
@@ -89,7 +94,9 @@ class LocalRun:
     def _fitting(self, source: str) -> Fitting:
         """What rows of a source must be like."""
         if source not in self._fittings:
-            self._fittings[source] = fitting_of(self._scan(source), self.plan.needed[source])
+            scan = self._scan(source)
+            needed = self.plan.needed if scan.source.messages is None else {source: self.plan.read_from(scan)}
+            self._fittings[source] = fitting_of(scan, needed[source])
         return self._fittings[source]
 
     def _check(self) -> None:
@@ -119,9 +126,16 @@ class LocalRun:
                 del each[length:]
             raise
 
-    def read(self, source: str, files: Files) -> LocalRun:
-        """The rows of all files that are there. A file that cannot be read is in ``bad_rows``, and none of its rows."""
+    def read(self, source: str, files: Own) -> LocalRun:
+        """The rows of all files that are there. A file that cannot be read is in ``bad_rows``, and none of its rows.
+        Of a topic all messages that are there.
+        """
         needed = self.plan.read_from(self._scan(source))
+        if isinstance(files, Topic):
+            reader, found = of_now(files, needed)
+            self.push(source, pl.concat([frame((), needed), *found]))
+            self.counts["rows_lost"] += reader.lost
+            return self
         frames: list[pl.DataFrame] = []
         for file in files.listed():
             reason = files.problem(file, needed)
@@ -231,6 +245,24 @@ class LocalRun:
         """Note what goes by, for ``why``."""
         self.known = Watched(self.graph, outline_of(self.plan))
 
+    def warnings(self) -> list[str]:
+        """What is probably not meant so, one line each, and each only once. What is compared over time is what there is
+        at each call.
+
+        >>> from windrow import count, stream
+        >>> counts = stream([{"t": 0, "x": 0}], "t", slack=5, name="s").where("x > 9").window(60).agg(n=count()).run()
+        >>> [line] = counts.push("s", [{"t": t, "x": 1} for t in range(1000)]).warnings()
+        >>> line.partition(". ")[0]
+        'warning: The condition x > 9 has removed all 1,000 rows of source `s`'
+        >>> counts.warnings()
+        []
+        """
+        return [each.line for each in self._warnings.news(self.report())]
+
+    @cached_property
+    def _warnings(self) -> Watching:
+        return Watching({scan.name for scan in self.plan.scans()})
+
     def report(self) -> Report:
         """What is known of the sources and operators now: what ``why`` is made of."""
         return self.known.report()
@@ -314,6 +346,8 @@ def promise_of(scan: Scan, at: Value, group: Mapping[str, Any] | None = None) ->
 
 def fitting_of(scan: Scan, needed: Sequence[str]) -> Fitting:
     """What rows of a source must be like."""
+    if scan.source.messages is not None:  # rows are read from what is pushed
+        return Fitting(scan.name, {column: RAW[column] for column in needed}, VALUE, list(needed), None, scan.stamps)
     given = {**scan.schema, scan.progress: pl.String()} if scan.source.parse is not None else scan.schema
     given = {column: dtype for column, dtype in given.items() if column not in scan.stamps}
     return Fitting(scan.name, given, scan.progress, list(needed), scan.source.marker, scan.stamps)
@@ -376,21 +410,21 @@ def value(at: Value, dtype: pl.DataType, what: str) -> int:
     return int(point.cast(target).to_frame("at").select(physical(pl.col("at"), target)).item())
 
 
-def collect(plan: Plan, sources: Mapping[str, pl.DataFrame | Files]) -> pl.DataFrame:
+def collect(plan: Plan, sources: Mapping[str, pl.DataFrame | Own]) -> pl.DataFrame:
     """The result over finite sources: everything, then the end."""
     return fed(plan, sources).end().results()
 
 
-def bad_rows(plan: Plan, sources: Mapping[str, pl.DataFrame | Files]) -> pl.DataFrame:
+def bad_rows(plan: Plan, sources: Mapping[str, pl.DataFrame | Own]) -> pl.DataFrame:
     """The bad rows of finite sources and of the results over them, and the files that cannot be read."""
     return fed(plan, sources).end().bad_rows()
 
 
-def fed(plan: Plan, sources: Mapping[str, pl.DataFrame | Files]) -> LocalRun:
+def fed(plan: Plan, sources: Mapping[str, pl.DataFrame | Own]) -> LocalRun:
     """A run that has read all of its finite sources, and does not know yet that they have ended."""
     run = LocalRun(plan)
     for name, source in sources.items():
-        if isinstance(source, Files):
+        if isinstance(source, OWN):
             run.read(name, source)
         else:
             run.push(name, source)

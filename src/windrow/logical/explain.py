@@ -110,6 +110,8 @@ def promises_text(scan: Scan) -> str:
         promises += f"; also progresses on {column}{behind}"
     if scan.stamps:
         promises += f"; {' and '.join(scan.stamps)} as rows arrive"
+    if scan.source.messages is not None:
+        promises += f"; {scan.source.messages.says()}"
     if (ahead := scan.source.ahead) is not None:
         promises += f"; bad if more than {ahead.says} ahead of {ahead.arrival}"
     if scan.progress not in scan.stamps and (asked := asked_text(scan)):

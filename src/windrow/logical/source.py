@@ -10,6 +10,7 @@ import polars as pl
 
 from windrow.logical.node import Node, Time, Times
 from windrow.spec.ahead import Ahead
+from windrow.spec.messages import Messages
 from windrow.spec.rules import Rule
 
 
@@ -29,8 +30,10 @@ class Progress:
     ahead: Ahead | None = None  # rows that are further ahead of their arrival are bad
     lead: int = 0  # how far the attribute is ahead of the progress value, in a branch of the results of windows
     also: tuple[tuple[str, int], ...] = ()  # further attributes that progress, each with its own slack
+    ordered: bool = False  # whether a slack of zero was declared in so many words: rows come in order
     delay: int | None = None  # in microseconds, how much later than its time a row can arrive
     idle_after: int | None = None  # in microseconds, after how long without rows the source counts as idle
+    messages: Messages | None = None  # how rows are read from messages, if those are what the source gives
 
     @property
     def promises(self) -> bool:

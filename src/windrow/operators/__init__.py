@@ -20,6 +20,7 @@ from windrow.operators.progress.retime import Retime
 from windrow.operators.progress.shift import Shift
 from windrow.operators.ring.ring import Ring
 from windrow.operators.rows.apply import Apply
+from windrow.operators.rows.decode import Decode
 from windrow.operators.rows.dupelim import DupElim, Unique
 from windrow.operators.rows.fused import Fused
 from windrow.operators.rows.lift import Lift
@@ -70,6 +71,7 @@ __all__ = [
     "Bucket",
     "BufferedByTuple",
     "Buffering",
+    "Decode",
     "DupElim",
     "Everyone",
     "FixedTable",

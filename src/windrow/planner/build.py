@@ -330,7 +330,7 @@ class Build:
         needs = node.input.arrival if node.window.counts_rows and not node.by_rows else ()
         of = None if node.by_rows else wanted_on(node.input, node.input.progress).of
         inputs = self.pipelines(node.input, Wanted(of, node.by_rows, needs))
-        if self.in_order or not node.closed_by:
+        if self.in_order or not (node.closed_by or node.by_rows):  # row numbers have promises of their own
             inputs = about_everyone(node.input, inputs)
         return aggregates, [p.then(prepare, *wall_clock(node.options.zone)) for p in inputs], lifts
 

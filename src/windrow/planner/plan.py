@@ -245,8 +245,10 @@ class Plan:
 
     def read_from(self, scan: Scan) -> list[str]:
         """The columns that are read from a source: those that the query needs, and the one of markers. Where it needs
-        nothing but when rows arrived, any column tells how many there are.
+        nothing but when rows arrived, any column tells how many there are. Of messages what they are read from.
         """
+        if (messages := scan.source.messages) is not None:
+            return messages.read(self.needed[scan.name])
         marker = [scan.source.marker] if scan.source.marker is not None else []
         found = [*(c for c in self.needed[scan.name] if c not in scan.stamps), *marker]
         return found or [next(c for c in scan.schema if c not in scan.stamps)]

@@ -15,6 +15,7 @@ from windrow.logical.nodes import Apply, Distinct, Filter, Node, Ordered, Progre
 from windrow.operators import (
     Admit,
     Asking,
+    Decode,
     DupElim,
     Everyone,
     Generate,
@@ -76,12 +77,18 @@ def reading(scan: Scan, attribute: str | None, by_rows: bool, needs: tuple[str, 
     """A source as its consumers want it: progressing on one of its attributes, or by row numbers."""
     source = scan.source
     if attribute in (None, source.attribute) or by_rows:
-        return Read(scan, scan.progress, admission(scan, by_rows, needs), by_rows)
+        return Read(scan, scan.progress, (*_decoded(scan), *admission(scan, by_rows, needs)), by_rows)
     assert attribute is not None
     slack = dict(source.also)[attribute]
     other = Progress(attribute, slack, row_num=source.row_num, row_slack=source.row_slack)
     steps = admission(replace(scan, source=other), by_rows, (*needs, scan.progress))
-    return Read(scan, attribute, (*_unmarked(source), *steps[:1], *_parsed(scan), *steps[1:]))
+    return Read(scan, attribute, (*_decoded(scan), *_unmarked(source), *steps[:1], *_parsed(scan), *steps[1:]))
+
+
+def _decoded(scan: Scan) -> tuple[Step, ...]:
+    """The rows inside messages, where these are what a source gives."""
+    messages = scan.source.messages
+    return () if messages is None else (Step("decode", partial(Decode, messages), messages.says()),)
 
 
 def admission(scan: Scan, by_rows: bool, needs: tuple[str, ...]) -> tuple[Step, ...]:

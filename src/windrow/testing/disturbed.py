@@ -55,5 +55,7 @@ def _check_same(died: MicroBatch, again: MicroBatch, ignored: Mapping[str, int],
     compare(again.results, died.results, where)
     compare(again.late, died.late, f"{where}, late rows")
     compare(again.bad, died.bad, f"{where}, bad rows")
+    if again.wanted != died.wanted:
+        raise Mismatch(f"{where}: sources are to be asked at {again.wanted} instead of {died.wanted}")
     if {**again.counts, **ignored} != {**died.counts, **ignored}:
         raise Mismatch(f"{where}: the counts {again.counts} instead of {died.counts}")

@@ -4,10 +4,12 @@ Run as ``python killed.py FOLDER``: reads FOLDER/main, writes FOLDER/<name>, and
 """
 
 import sys
+import threading
 from pathlib import Path
 
 import windrow as wr
 from windrow.cli.run import Both
+from windrow.sinks.delta import Delta
 from windrow.sinks.parquet import ParquetBatches
 
 SLACK = "3.2 seconds"  # what the rows need; the sessions have less, so that some rows are late
@@ -88,6 +90,22 @@ ROWS = (in_order, joined, outer, followed, limited, pairs_in_order)
 QUERIES = {f.__name__: f for f in (*WINDOWS, *ROWS)}
 
 
+class Stopping(Delta):
+    """The Delta sink, which waits to be killed where FOLDER/stop says: its files "written", or "committed" as well."""
+
+    def commit(self, table, app, batch, attempt):
+        if any(attempt.glob("*.parquet")):
+            self._stop("written")
+        super().commit(table, app, batch, attempt)
+        self._stop("committed")
+
+    def _stop(self, where):
+        stop = self.path.parent / "stop"
+        if stop.exists() and stop.read_text() == where:
+            stop.with_name(where).touch()
+            threading.Event().wait()
+
+
 def started(spark, folder, name):
     main = str(folder / "main")
     if name == "sliding":  # Spark's own reader; the others have ours
@@ -95,12 +113,16 @@ def started(spark, folder, name):
         source = wr.stream(files.parquet(main), progress="ts", slack=SLACK, name="main")
     else:
         slack = "1 second" if name == "sessions" else SLACK
-        source = wr.read_parquet(main, progress="ts", slack=slack, name="main", streaming=True, max_files=1)
+        # What it answers at the end of the last run closes its last windows.
+        asked = {"delay": "1 day"} if name == "two_stages" else {}
+        source = wr.read_parquet(main, progress="ts", slack=slack, name="main", streaming=True, max_files=1, **asked)
     late = name == "sessions"
     frame = QUERIES[name](source).to_spark(with_late=late, checkpoint=folder / f"{name}-state")
     writer = frame.writeStream.option("checkpointLocation", str(folder / f"{name}-state")).trigger(availableNow=True)
     if late:
         return wr.start(writer.foreachBatch(Both(f"parquet:{folder / name}", f"parquet:{folder / 'late'}")))
+    if name == "joined":
+        return wr.start(writer.foreachBatch(Stopping(folder / name)))
     if name == "two_stages":
         return wr.start(writer.foreachBatch(ParquetBatches(folder / name)))
     return wr.start(writer.format("parquet").option("path", str(folder / name)))

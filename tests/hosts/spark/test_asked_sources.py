@@ -62,11 +62,20 @@ def schedules(draw, promises=tuple(PROMISES)):
             nr += len(some)
             given[f"s{number}"] = rows(*some)
         steps.append((now, given))
-    return streams, steps, draw(st.sampled_from(["union", "windows", "ordered"]))
+    return streams, steps, draw(st.sampled_from(["union", "windows", "ordered", "joined", "matched", "ring"]))
 
 
 def query(streams, shape, source):
     made = [wr.stream(source(), "t", name=f"s{n}", **PROMISES[promise]) for n, promise in enumerate(streams)]
+    left = made[0].union(*made[2:]) if len(made) > 2 else made[0]
+    if len(made) > 1 and shape == "joined":
+        joined = left.join(made[1], "k", within=("-5 seconds", "5 seconds"), how="full")
+        return joined.select("t", "nr", other="t_right", number="nr_right")
+    if len(made) > 1 and shape == "matched":
+        return left.join_asof(made[1], by="k", tolerance="30 seconds").select("t", "nr", number="nr_right")
+    if len(made) > 1 and shape == "ring":
+        within = {f"s{n}": "10 seconds" for n in range(len(made))}
+        return wr.multi_join(*made, on="k", within=within, using="ring").select("t", "nr", other="nr_s1")
     found = made[0].union(*made[1:]) if len(made) > 1 else made[0]
     counted = found.window("10 seconds").group_by("k").agg(n=wr.count())
     if shape == "windows":

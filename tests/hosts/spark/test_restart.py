@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from deltalake import DeltaTable
 from killed import QUERIES, SLACK
 
 import ready_workers
@@ -20,6 +21,7 @@ from windrow.testing import after_file, compare, run_until
 pytestmark = pytest.mark.kills
 PROGRAM = Path(__file__).with_name("killed.py")
 KILLS = int(os.environ.get("WINDROW_KILLS", "3"))  # more in make soak
+STOPS = ("written", "committed")  # the last kills come between the write and a commit: of the Delta table, and of Spark
 MINUTES = KILLS + 2  # of rows, in files of a minute
 
 
@@ -35,8 +37,10 @@ def out(rows, tmp_path_factory):
     write(rows, folder / "main", step=60)
     command = [sys.executable, ready_workers.__file__, str(folder / "python"), str(PROGRAM), str(folder)]
     rng = random.Random(7)
-    kills = [run_until(command, some_moment(folder, rng)) for _ in range(KILLS)]
+    kills = [run_until(command, some_moment(folder, rng)) for _ in range(KILLS - len(STOPS))]
+    kills += [run_until(command, at_the_table(folder, where)) for where in STOPS]
     assert all(kills)
+    (folder / "stop").unlink()
     assert not run_until(command, lambda: False)
     files = len(list((folder / "main").glob("*.parquet")))
     assert files > MINUTES
@@ -55,6 +59,17 @@ def some_moment(folder, rng):
     return after_file(log / str(min(done + 1, MINUTES)), seconds=rng.uniform(0, 1.2))
 
 
+def at_the_table(folder, where):
+    """When the Delta sink has come to this place; the others are wherever they are by then."""
+    (folder / "stop").write_text(where)
+    return after_file(folder / where)
+
+
+def result(out, name):
+    """What a reader of the sink sees."""
+    return pl.read_delta(str(out / name)) if name == "joined" else read_committed(out / name)
+
+
 def promised(rows, slack=3_200_000):
     return rows["ts"].to_physical().max() - slack
 
@@ -69,13 +84,25 @@ def numbered(frame):
     return frame.with_columns(pl.selectors.datetime().to_physical())
 
 
-@pytest.mark.parametrize(("name", "behind"), [("sliding", 0), ("two_stages", 0), ("joined", 1_000_000)])
+@pytest.mark.parametrize(("name", "behind"), [("sliding", 0), ("two_stages", None), ("joined", 1_000_000)])
 def test_nothing_is_lost_doubled_or_changed(name, behind, rows, out):
-    """``behind``: a pair can still come for a row as long as the other side may bring one."""
-    found, expected = numbered(read_committed(out / name)), meant(name, rows)
-    closed = expected.filter(pl.col("window_end") <= promised(rows) - behind)
+    """``behind``: a pair can still come for a row as long as the other side may bring one. None: the source was asked
+    when it had no more rows, which closes all windows.
+    """
+    found, expected = numbered(result(out, name)), meant(name, rows)
+    closed = expected if behind is None else expected.filter(pl.col("window_end") <= promised(rows) - behind)
     assert closed.height > 3
     compare(found, closed, name)
+
+
+def test_a_table_leaves_out_what_was_not_committed(out):
+    """The files of the attempt that was killed before its commit are there, and belong to nothing."""
+    table = DeltaTable(out / "joined")
+    there = {str(f.relative_to(out / "joined")) for f in (out / "joined").rglob("part-*.parquet")}
+    added = pl.DataFrame(table.get_add_actions(flatten=True))
+    assert there > set(added["path"])
+    batches = added["path"].str.split("/").list.first()
+    assert batches.n_unique() == batches.str.slice(0, len("batch-00000000")).n_unique() == table.version()
 
 
 def test_pairs_and_rows_without_a_partner_come_out_once(rows, out):

@@ -18,6 +18,8 @@ from windrow.hosts.spark.clock import clock
 from windrow.hosts.spark.exchange import COLUMNS, MADE, METRICS, REPORTS, Kind, decode
 from windrow.hosts.spark.files import MapFiles, load
 from windrow.hosts.spark.fragment import Fragment, Hosted
+from windrow.hosts.spark.kafka import MapTopic
+from windrow.hosts.spark.kafka import load as load_topic
 from windrow.hosts.spark.map_side import MapSide, Taken
 from windrow.hosts.spark.native import native
 from windrow.hosts.spark.placed import Placed, placed_stages
@@ -32,18 +34,20 @@ from windrow.hosts.strategies import Strategies
 from windrow.logical.nodes import Scan
 from windrow.planner import Combined, Plan, Stage
 from windrow.sources.files import Files
+from windrow.sources.kafka.topic import Topic
+from windrow.sources.own import OWN, Own
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 MOST_REPORTS = 64  # shards whose reports go into the metrics of a micro-batch; all of them are in the checkpoint
-RULES = "ordered, slack, rows, partitions, markers, heartbeats, estimated, function"
+RULES = "ordered, slack, delay, rows, partitions, markers, heartbeats, estimated, function"
 RESULTS, LATE_ROWS, BAD_ROWS = "result", "late", "bad"  # the struct columns of a DataFrame with all of them
 
 
 def to_spark(
     plan: Plan,
-    sources: Mapping[str, DataFrame | Files],
+    sources: Mapping[str, DataFrame | Own],
     shards: int | None = None,
     with_late: bool = False,
     state_limit: int | None = None,
@@ -74,17 +78,17 @@ def to_spark(
     return compiler.both() if with_late else compiler.result()
 
 
-def is_streaming(source: DataFrame | Files) -> bool:
+def is_streaming(source: DataFrame | Own) -> bool:
     """Whether a source has no end."""
-    return source.streaming if isinstance(source, Files) else bool(source.isStreaming)
+    return source.streaming if isinstance(source, OWN) else bool(source.isStreaming)
 
 
-def session_of(sources: Sequence[DataFrame | Files]) -> SparkSession:
+def session_of(sources: Sequence[DataFrame | Own]) -> SparkSession:
     """The session of the DataFrames among the sources; for files alone the active one, or a new one."""
     from pyspark.sql import SparkSession
 
     for source in sources:
-        if not isinstance(source, Files):
+        if not isinstance(source, OWN):
             return source.sparkSession
     return SparkSession.getActiveSession() or session()
 
@@ -113,7 +117,7 @@ def bad_rows(both: DataFrame) -> DataFrame:
     return both.where(f"{BAD_ROWS} IS NOT NULL").select(f"{BAD_ROWS}.*")
 
 
-def check_sources(plan: Plan, sources: Mapping[str, DataFrame | Files]) -> None:
+def check_sources(plan: Plan, sources: Mapping[str, DataFrame | Own]) -> None:
     """Refuse a query that would never produce results, or wants what Spark does not know of its rows."""
     check_stamps(plan, sources)
     for read in plan.reads():
@@ -143,7 +147,7 @@ def check_progress(scan: Scan, streaming: bool) -> None:
 
 def standing_rows(
     plan: Combined,
-    sources: Mapping[str, DataFrame | Files],
+    sources: Mapping[str, DataFrame | Own],
     shards: int,
     depth: int,
     dormant: frozenset[int],
@@ -172,7 +176,7 @@ def standing_rows(
 @dataclass
 class _Compiler:
     plan: Plan
-    sources: Mapping[str, DataFrame | Files]
+    sources: Mapping[str, DataFrame | Own]
     spark: SparkSession
     shards: int
     streaming: bool
@@ -229,7 +233,7 @@ class _Compiler:
 
     def _with_clock(self, rows: DataFrame, placed: Placed, asked: Mapping[str, int]) -> DataFrame:
         """The exchange rows, and those that ask the DataFrames; files are asked by their own reader."""
-        frames = {name: number for name, number in asked.items() if not isinstance(self.sources[name], Files)}
+        frames = {name: number for name, number in asked.items() if not isinstance(self.sources[name], OWN)}
         taken = [read for name in frames for read in placed.reads.get(name, []) if read.asked]
         routes = [branch.route for read in taken for branch in read.branches if branch.route.shards]
         waiting = [Waiting(self.notes, number) for number in frames.values()]
@@ -258,9 +262,11 @@ class _Compiler:
         needed = [c for scan in self.plan.scans() if scan.name == name for c in self.plan.read_from(scan)]
         map_side = MapSide(reads, not self.streaming, owners, ticks, self.strategies, name)
         stamps = [c for scan in self.plan.scans() if scan.name == name for c in self.plan.stamps_of(scan)]
+        number = self.plan.asked.get(name) if self.streaming else None
+        waiting = None if number is None else Waiting(self.notes, number)
+        if isinstance(source, Topic):
+            return load_topic(self.spark, source, MapTopic(map_side, tuple(needed), tuple(stamps), waiting=waiting))
         if isinstance(source, Files):
-            number = self.plan.asked.get(name) if self.streaming else None
-            waiting = None if number is None else Waiting(self.notes, number)
             return load(self.spark, source, MapFiles(map_side, tuple(needed), tuple(stamps), waiting=waiting))
         quoted = ["`" + c.replace("`", "``") + "`" for c in needed or source.columns[:1]]
         rows = stamped(source, stamps, quoted)

@@ -306,7 +306,7 @@ class _Batch:
         for at, rows in sorted(self.answers.items()):
             yield wired.shown, at, _answers(rows)
         for inputs, found in ((wired.shown, self.evidence), (wired.marked, self.marks)):
-            for at, rows in sorted(found.items()):
+            for at, rows in sorted((at, rows) for at, rows in found.items() if at in inputs):  # finite: no judge
                 yield inputs, at, pl.concat([decode(row.blob, "evidence") for row in _in_order(rows)])
 
     def promises(self) -> Iterator[tuple[At, Punctuation]]:

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 from windrow.errors import CheckpointError
 from windrow.hosts.spark.place import local
 from windrow.planner.choose.statistics import Seen
-from windrow.sources.files import Files
+from windrow.sources.own import OWN
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FILE = "windrow/plan.json"
 SEEN = "windrow/statistics.json"
+SAID = "windrow/warned.json"
 FORMAT = 1
 
 
@@ -52,6 +53,18 @@ class Kept:
         """Add what has been seen of some sources; what is known already stays."""
         known = {**seen, **self.seen()}
         self._write(SEEN, {"format": FORMAT, "query": self.query, "of": {n: asdict(s) for n, s in known.items()}})
+
+    def said(self) -> set[str]:
+        """The warnings that have been given. If that cannot be read they are given again."""
+        try:
+            given = json.loads(self._read(SAID) or "{}")
+            return set(map(str, given["keys"])) if given.get("query") == self.query else set()
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return set()
+
+    def say(self, keys: Sequence[str]) -> None:
+        """Remember the warnings that have been given."""
+        self._write(SAID, {"format": FORMAT, "query": self.query, "keys": list(keys)})
 
     def choices(self) -> dict[str, str]:
         """The algorithm of each aggregation; nothing before the first start, or if another query has written it."""
@@ -123,6 +136,6 @@ def session_for(checkpoint: str, sources: Sequence[Any], start: bool) -> SparkSe
 
     from windrow.hosts.spark.compile import session_of
 
-    frames = any(not isinstance(s, Files) for s in sources)
+    frames = any(not isinstance(s, OWN) for s in sources)
     needed = start or frames or "://" in local(checkpoint) or SparkSession.getActiveSession() is not None
     return session_of(sources) if needed else None

@@ -15,10 +15,11 @@ from windrow.hosts.spark.exchange import NOTED, OUT, Kind, Row, record_batch
 from windrow.hosts.spark.outbox import Outbox, Outboxes, Route, Sender
 from windrow.hosts.strategies import Strategies
 from windrow.hosts.tally import OF, Flows, encoded
-from windrow.operators import Punctuate
+from windrow.operators import Punctuate, Witness
 from windrow.planner import Shared, Step, add_steps
 from windrow.progress import END, Punctuation
 from windrow.sources.frames import normal
+from windrow.spec.rules import Asked, BySource
 
 ROWS_AT_ONCE = 1_000_000  # rows that are aggregated together: enough to reduce well, some 100 MB at most
 
@@ -85,6 +86,18 @@ class MapSide:
         routes = [box.route for box in outboxes.boxes]
         files = pl.DataFrame({"source": self.name, "reason": list(reasons), "row": "{}"})
         return [outboxes.bad(files, self._queries(routes, range(len(routes))))]
+
+    def listed(self, outboxes: Outboxes, parts: pl.Series) -> list[Row]:
+        """Evidence of the partitions that a source has, for rules that go by them: there is no row of an empty one."""
+        found: list[Row] = []
+        for node, numbers in () if self.ends else outboxes.evidence.items():
+            operator = self._graph()[0].nodes[node].operator
+            rule = operator.rule if isinstance(operator, Witness) else None
+            rule = rule.rule if isinstance(rule, Asked) else rule
+            if isinstance(rule, BySource):
+                rows = rule.listed(parts)
+                found += [row for number in numbers for row in outboxes.boxes[number].evidence(rows, outboxes.sender)]
+        return found
 
     def outboxes(self, part: int) -> Outboxes:
         """Empty ones for a task."""

@@ -24,7 +24,7 @@ from windrow.logical.nodes import (
 )
 from windrow.planner import Plan
 from windrow.progress import FARTHEST
-from windrow.sources.files import Files
+from windrow.sources.own import OWN, Own
 from windrow.spec.names import WINDOW_END, WINDOW_START
 from windrow.spec.options import PLAIN
 from windrow.windows import Sliding
@@ -39,25 +39,25 @@ COMPARED: tuple[type[exp.Expr], ...] = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT
 LEAVES: tuple[type[exp.Expr], ...] = (exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.Boolean)
 
 
-def native(plan: Plan, sources: Mapping[str, DataFrame | Files]) -> DataFrame | None:
+def native(plan: Plan, sources: Mapping[str, DataFrame | Own]) -> DataFrame | None:
     """The result by Spark alone; None where it could differ, or where Spark is no faster."""
     node = plan.logical
     if not isinstance(node, WindowAggregate) or not applies(plan, sources):
         return None
     scan = _scan(node.input)
     source = sources[scan.name]
-    assert not isinstance(source, Files)
+    assert not isinstance(source, OWN)
     rows = stamped(source, scan.stamps) if scan.stamps else source
     return _aggregated(node, scan, _filtered(node.input, rows), dict(plan.schema))
 
 
-def applies(plan: Plan, sources: Mapping[str, DataFrame | Files]) -> bool:
+def applies(plan: Plan, sources: Mapping[str, DataFrame | Own]) -> bool:
     """Whether Spark's own aggregation gives the same results, and faster."""
     node = plan.logical
     if not isinstance(node, WindowAggregate) or not _is_native(node):
         return False
     source = sources[_scan(node.input).name]
-    return not isinstance(source, Files) and not source.isStreaming
+    return not isinstance(source, OWN) and not source.isStreaming
 
 
 def _is_native(node: WindowAggregate) -> bool:
@@ -76,7 +76,12 @@ def _is_native_input(node: Node) -> bool:
         return _is_native_condition(node.predicate, node.schema) and _is_native_input(node.input)
     if not isinstance(node, Scan):
         return False
-    if node.source.parse is not None or node.source.marker is not None or node.source.ahead is not None:
+    if (
+        node.source.messages is not None
+        or node.source.parse is not None
+        or node.source.marker is not None
+        or node.source.ahead is not None
+    ):
         return False
     dtype = node.schema[node.progress]
     return dtype.is_integer() or (isinstance(dtype, pl.Datetime) and dtype.time_zone is not None)

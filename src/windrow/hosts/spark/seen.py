@@ -19,7 +19,7 @@ from windrow.logical.nodes import Scan
 from windrow.planner import Plan
 from windrow.planner.choose.statistics import Seen
 from windrow.planner.plan import Read
-from windrow.sources.files import Files
+from windrow.sources.own import OWN, Own
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -40,12 +40,12 @@ class FirstBatch(StreamingQueryListener):  # type: ignore[misc]
     names: list[str] = field(default_factory=list)  # of the sources of which nothing is known yet
     run: Any = None
 
-    def observed(self, plan: Plan, sources: Mapping[str, DataFrame | Files]) -> dict[str, DataFrame | Files]:
+    def observed(self, plan: Plan, sources: Mapping[str, DataFrame | Own]) -> dict[str, DataFrame | Own]:
         """The same sources, measured as they are read."""
         known, found = self.kept.seen(), dict(sources)
         for scan in plan.scans():
             source = sources[scan.name]
-            if scan.name in known or scan.statistics is not None or isinstance(source, Files):
+            if scan.name in known or scan.statistics or scan.source.messages or isinstance(source, OWN):
                 continue
             if source.isStreaming and (metrics := metrics_of(plan, scan, source)):
                 found[scan.name] = source.observe(self._metric(scan.name), *metrics)

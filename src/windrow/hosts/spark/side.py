@@ -15,6 +15,8 @@ from windrow.hosts.counters import NAMES
 from windrow.hosts.spark.compile import session_of
 from windrow.hosts.spark.exchange import METRICS
 from windrow.hosts.spark.files import Task, load
+from windrow.hosts.spark.kafka import BadMessages
+from windrow.hosts.spark.kafka import load as load_topic
 from windrow.hosts.spark.map_side import together
 from windrow.hosts.spark.schema import to_spark as spark_schema
 from windrow.hosts.spark.stamped import check_stamps, stamped
@@ -22,6 +24,8 @@ from windrow.operators.operator import Side
 from windrow.planner import Pipeline, Plan, Read, Step, add_steps
 from windrow.sources.arriving import Arrival, TornError, readable
 from windrow.sources.files import File, Files
+from windrow.sources.kafka.topic import Topic
+from windrow.sources.own import OWN, Own
 from windrow.spec.names import REASON
 
 if TYPE_CHECKING:
@@ -29,10 +33,10 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-FINDING = ("admit", "apply", "split", "retime", "lift")  # the steps that find bad rows
+FINDING = ("decode", "admit", "apply", "split", "retime", "lift")  # the steps that find bad rows
 
 
-def bad_rows(plan: Plan, sources: Mapping[str, DataFrame | Files]) -> DataFrame:
+def bad_rows(plan: Plan, sources: Mapping[str, DataFrame | Own]) -> DataFrame:
     """All bad rows as they came, with the source's name and the reason. Stateless: it needs no promises.
 
     A file that cannot be read is a row of NULLs with the reason.
@@ -61,7 +65,7 @@ def _finding(plan: Plan) -> list[tuple[Pipeline, int]]:
 
 
 def _of_pipeline(
-    plan: Plan, pipeline: Pipeline, first: int, sources: Mapping[str, DataFrame | Files], spark: SparkSession
+    plan: Plan, pipeline: Pipeline, first: int, sources: Mapping[str, DataFrame | Own], spark: SparkSession
 ) -> DataFrame:
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StringType, StructType
@@ -69,13 +73,17 @@ def _of_pipeline(
     assert isinstance(pipeline.source, Read)
     scan, steps = pipeline.source.scan, pipeline.whole
     source, stamps = sources[scan.name], plan.stamps_of(scan)
-    if stamps and not isinstance(source, Files):
+    if stamps and not isinstance(source, OWN):
         source = stamped(source, stamps)
-    known = {**source.schema, **{c: scan.schema[c] for c in stamps}} if isinstance(source, Files) else {}
-    given = spark_schema(known)[0] if isinstance(source, Files) else source.schema
-    schema = StructType([*given.fields]).add(REASON, StringType()).add("source", StringType())
+    known = {**source.schema, **{c: scan.schema[c] for c in stamps}} if isinstance(source, OWN) else {}
+    given = spark_schema(known)[0] if isinstance(source, OWN) else source.schema
+    inside = {c: t for c, t in scan.schema.items() if c not in given.names} if scan.source.messages else {}
+    fields = [*given.fields, *spark_schema(inside)[0].fields]
+    schema = StructType(fields).add(REASON, StringType()).add("source", StringType())
     last = max(at for at, step in enumerate(steps) if step.name in FINDING)
     rows = _BadRows(steps[: last + 1], first, scan.name, to_arrow_schema(schema, timezone="UTC"))
+    if isinstance(source, Topic):
+        return load_topic(spark, source, BadMessages(rows.found, rows.schema, schema, tuple(stamps)))
     if isinstance(source, Files):
         return load(spark, source, _BadRowsOfFiles(rows, schema, tuple(plan.read_from(scan)), tuple(stamps)))
     return source.mapInArrow(rows, schema)

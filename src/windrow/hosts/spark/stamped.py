@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 from windrow.errors import PlanError
 from windrow.logical.checked import UNNUMBERED
 from windrow.planner import Plan
-from windrow.sources.files import Files
+from windrow.sources.own import OWN, Own
 from windrow.spec.names import ARRIVAL_TS, POSITION
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def check_stamps(plan: Plan, sources: Mapping[str, DataFrame | Files]) -> None:
+def check_stamps(plan: Plan, sources: Mapping[str, DataFrame | Own]) -> None:
     """Refuse what Spark cannot tell of its rows."""
     for scan in plan.scans():
-        if POSITION in scan.stamps and not isinstance(sources[scan.name], Files):
+        if POSITION in scan.stamps and not isinstance(sources[scan.name], OWN):
             raise PlanError(f"stream {scan.name!r} has nothing that numbers its rows. {UNNUMBERED}")
 
 

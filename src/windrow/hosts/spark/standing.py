@@ -30,7 +30,7 @@ from windrow.hosts.standing import Registry, Standing, Status, Together
 from windrow.logical.nodes import Node
 from windrow.planner import Combined, Common, Given, Group, combined, plan_group
 from windrow.planner.levels import Levels
-from windrow.sources.files import Files
+from windrow.sources.own import Own
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,7 +51,7 @@ class StandingQueries:
     def __init__(
         self,
         folder: str | Path,
-        sources: Mapping[str, DataFrame | Files],
+        sources: Mapping[str, DataFrame | Own],
         shards: int | None = None,
         depth: int | None = None,
         tasks: int | None = None,

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from windrow.hosts.report import Report, Source, shown
 from windrow.hosts.why.case import Case, Cause
 from windrow.hosts.why.causes import CAUSES
+
+if TYPE_CHECKING:
+    from windrow.hosts.warnings import Warned
 
 MOST = 8  # operators in the table
 
@@ -21,10 +25,19 @@ class Why:
     cause: Cause
     report: Report
 
+    @cached_property
+    def warnings(self) -> list[Warned]:
+        """What else the report shows that is probably not meant so. Hints are for ``explain`` and ``windrow run``."""
+        from windrow.hosts.warnings import Looked, warned
+
+        found = [each for each in warned(Looked(self.report)) if not each.hint]
+        return [each for each in found if not each.says.startswith(self.cause.sentence)]
+
     @property
     def text(self) -> str:
         """In plain words: one sentence, what to do, and a small table."""
-        parts = [self.cause.sentence, self.cause.remedy, "", *_table(_sources(self))]
+        warnings = ["", *(each.line for each in self.warnings)] if self.warnings else []
+        parts = [self.cause.sentence, self.cause.remedy, *warnings, "", *_table(_sources(self))]
         parts += ["", *_table(_waits(self.report))] if self.report.held else []
         parts += _asides(self.report)
         state = _table(_state(self.report))
@@ -35,7 +48,8 @@ class Why:
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
-        return {"cause": asdict(self.cause), "report": self.report.as_json()}
+        warnings = [asdict(each) for each in self.warnings]
+        return {"cause": asdict(self.cause), "warnings": warnings, "report": self.report.as_json()}
 
     def _repr_html_(self) -> str:
         return f"<p><b>{escape(self.cause.sentence)}</b></p><pre>{escape(self.text.partition(chr(10))[2])}</pre>"

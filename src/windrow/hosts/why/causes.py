@@ -133,6 +133,15 @@ def stuck_partition(case: Case) -> Cause | None:
                 f"See why they send nothing, or declare how many there are: count={seen.parts_there}.",
             )
         part, reached = seen.parts[0]
+        if reached == START:
+            return case.cause(
+                "stuck partition",
+                f"Waiting for partition {part} of source `{source.name}`: nothing has come from it, and "
+                f"{case.held_text}.",
+                source,
+                "See why its producer sends nothing, or let the source be asked: delay=.. or idle_after=...",
+                part,
+            )
         if seen.greatest is not None and reached < seen.greatest:
             return case.cause(
                 "stuck partition",

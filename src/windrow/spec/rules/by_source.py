@@ -20,6 +20,9 @@ PART = "@part"
 class BySource(Rule):
     """Each source partition is at most ``slack`` behind itself; the slowest of at least ``count`` says how far all are.
 
+    Where the source itself tells which partitions there are (``listed``), the slowest of those says it, and one without
+    rows holds all back.
+
     Each also promises for itself: a group that is in one partition is as far as that, whatever the others do.
 
     >>> rule = BySource("p", 0, 2)
@@ -41,19 +44,25 @@ class BySource(Rule):
         return (self.column,)
 
     def says(self, attribute: str, span: Callable[[int], str]) -> str:
-        return (
-            f"promises {span(self.slack)} behind the greatest {attribute} of the slowest {self.column}, "
-            f"as soon as {self.count} are there"
-        )
+        known = f"as soon as {self.count} are there" if self.count else "of all that there are"
+        return f"promises {span(self.slack)} behind the greatest {attribute} of the slowest {self.column}, {known}"
 
     def evidence(self, batch: Batch) -> Batch:
         return batch.group_by(pl.col(self.column).alias(PART), maintain_order=True).agg(pl.col(PROGRESS).max())
 
+    def listed(self, parts: pl.Series) -> Batch:
+        """The evidence that these partitions are there, and no others."""
+        return pl.DataFrame({PART: parts, PROGRESS: pl.Series([None] * len(parts), dtype=pl.Int64)})
+
     def promise(self, memory: State, evidence: Batch) -> tuple[State, int | None]:
         both = pl.concat([memory["tops"], evidence]) if "tops" in memory else evidence
         tops = both.group_by(PART, maintain_order=True).agg(pl.col(PROGRESS).max())
-        slowest = int(tops[PROGRESS].min()) - self.slack if tops.height >= self.count else None  # type: ignore[arg-type]
-        return {"tops": tops}, slowest
+        listed = evidence.filter(pl.col(PROGRESS).is_null())[PART]
+        if len(listed):
+            tops = tops.filter(pl.col(PART).is_in(listed.implode()))
+        if not tops.height or tops.height < self.count or tops[PROGRESS].has_nulls():
+            return {"tops": tops}, None
+        return {"tops": tops}, int(tops[PROGRESS].min()) - self.slack  # type: ignore[arg-type]
 
     def slowest(self, memory: State, floors: Mapping[str, int], everyone: int) -> int | None:
         """The same where some partitions are known to have come further: ``floors``, by the partition as JSON.
@@ -61,7 +70,8 @@ class BySource(Rule):
         Those that are there without a row are among them; ``everyone``: what holds for partitions not seen at all.
         """
         tops = dict(memory["tops"].rows()) if "tops" in memory else {}
-        lows = {json.dumps(part, default=str): top - self.slack for part, top in tops.items()}
+        behind = {part: START if top is None else top - self.slack for part, top in tops.items()}
+        lows = {json.dumps(part, default=str): low for part, low in behind.items()}
         known = {part: max(lows.get(part, START), floors.get(part, START), everyone) for part in {*lows, *floors}}
         found = min(known.values(), default=START)
         if len(known) < (self.count or 1):
@@ -69,5 +79,5 @@ class BySource(Rule):
         return found if found > START else None
 
     def groups(self, memory: State) -> list[Punctuation]:
-        tops = memory["tops"].drop_nulls(PART)
+        tops = memory["tops"].drop_nulls()
         return [Punctuation(top - self.slack, (part,)) for part, top in tops.rows()]

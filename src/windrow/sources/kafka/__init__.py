@@ -1,0 +1,1 @@
+"""Topics of Kafka: what is there, which offsets a step reads, and the messages at them. No Spark here."""
