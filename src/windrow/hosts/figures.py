@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from windrow.hosts.outline import DATE, TIME, ZONED
-from windrow.hosts.report import Report, Source, merged, stage_of
+from windrow.hosts.report import Report, Source, stage_of
+from windrow.hosts.reporting import merged
 
 DAY = 86_400.0
 

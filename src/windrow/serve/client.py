@@ -27,9 +27,9 @@ class Client:
     The environment's proxies are not used: they are not on this machine, and would see the token.
     """
 
-    def __init__(self, address: str, token: str) -> None:
+    def __init__(self, address: str, token: str | None) -> None:
         self.address = address
-        headers = {"Authorization": f"Bearer {token}"}
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._http = httpx.Client(base_url=address, headers=headers, timeout=TIMEOUT, trust_env=False)
 
     def __enter__(self) -> Client:
@@ -120,7 +120,7 @@ def report_at(address: str) -> dict[str, Any] | None:
     The token in $WINDROW_TOKEN is sent to this machine, or encrypted, only.
     """
     safe = is_loopback(httpx.URL(address).host) or address.startswith("https://")
-    with Client(address, os.environ.get(TOKEN, "") if safe else "") as client:
+    with Client(address, os.environ.get(TOKEN) if safe else None) as client:
         return client.report()
 
 

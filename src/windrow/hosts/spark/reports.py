@@ -19,7 +19,8 @@ from pyspark.sql.streaming import StreamingQueryListener
 
 from windrow.errors import CheckpointError
 from windrow.hosts.figures import figures_of
-from windrow.hosts.report import FORMAT, Report, merged
+from windrow.hosts.report import FORMAT, Report
+from windrow.hosts.reporting import merged
 from windrow.hosts.spark.exchange import METRICS, REPORTS
 from windrow.hosts.spark.gauges import Gauges
 from windrow.hosts.spark.place import local

@@ -41,8 +41,10 @@ def nothing_read(case: Case) -> Cause | None:
 
 
 def filter_removes_everything(case: Case) -> Cause | None:
-    """A condition that none of the rows of a source has met."""
-    if case.report.results:
+    """A condition that none of the rows of a source has met, so that nothing is held, or nothing to join with."""
+    stage = None if case.wait is None else case.report.stage(case.wait.stage)
+    joins = stage is not None and stage.arms > 1 and all(case.is_active(source) for source in case.behind)
+    if case.report.results or not (case.wait is None or joins):
         return None
     for part in case.report.parts:
         if "select" not in part.name or not part.rows_in or part.rows_out or not part.source:
