@@ -189,6 +189,7 @@ class LocalRun:
             for port, _ in enumerate(found, first):
                 self._take(self.graph.feed(port, answers([Answer(None, at, True, False)])))
             self._take(self.graph.flush())
+            self.known.ends_batch()
         return self
 
     def _promised(self, promises: Mapping[int, Punctuation]) -> LocalRun:
