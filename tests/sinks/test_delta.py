@@ -175,6 +175,22 @@ def test_a_table_whose_rules_would_be_broken_is_refused(tmp_path):
         Delta(tmp_path / "checked")(frame(1), 0)
 
 
+def test_columns_may_be_null_whatever_spark_knows_of_the_first_query(tmp_path):
+    strict = json.loads(frame().text)
+    items = {"type": "array", "elementType": "long", "containsNull": False}
+    strict["fields"].append({"name": "l", "type": items, "nullable": False, "metadata": {"comment": "x"}})
+    made = json.loads(Delta(tmp_path / "t").table(json.dumps(strict)).schema().to_json())["fields"][-1]
+    assert made == {
+        "name": "l",
+        "type": {**items, "containsNull": True},
+        "nullable": True,
+        "metadata": {"comment": "x"},
+    }
+    DeltaTable.create(tmp_path / "strict", Schema([Field("n", PrimitiveType("long"), nullable=False)]))
+    with pytest.raises(DataError, match="rules that this sink does not know how to keep: NOT NULL of n"):
+        Delta(tmp_path / "strict")(Frame(frame(1).rows.select("n"), "q"), 0)
+
+
 def test_computed_columns_are_refused(tmp_path):
     columns = [Field("n", PrimitiveType("long"), metadata={"delta.generationExpression": "1"})]
     DeltaTable.create(tmp_path, Schema(columns))

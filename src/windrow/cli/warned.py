@@ -17,6 +17,8 @@ from windrow.hosts.warnings import Warned, Watching
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
+MOST = 1000  # micro-batches of which is remembered when they began
+
 
 class Shown:
     """The warnings of one query: before it runs, and from the reports of its micro-batches."""
@@ -24,15 +26,16 @@ class Shown:
     def __init__(self, query: Query, kept: Kept, console: Console) -> None:
         self.kept, self.console = kept, console
         self.watching = Watching(query._endless(), kept.said())
-        self.times: dict[int, int] = {}
+        self.batch, self.times = -1, dict[int, int]()
         self.last: Report | None = None
         self._print(self.watching.fresh(query._found(kept)))
 
     def update(self, running: StreamingQuery) -> None:
         """Say what the micro-batches show that have ended since the last time."""
         for progress in running.recentProgress:
-            if progress.batchId not in self.times and (reports := reports_in(progress)):
-                self.times[progress.batchId] = micros(progress.timestamp)
+            if progress.batchId > self.batch and (reports := reports_in(progress)):
+                self.batch = progress.batchId
+                self.times = trimmed({**self.times, self.batch: micros(progress.timestamp)})
                 self.last = merged(reports, self.times)
                 self._print(self.watching.news(self.last))
 
@@ -47,6 +50,17 @@ class Shown:
             self.console.print(each.line, markup=False, highlight=False, soft_wrap=True)
         if news:
             self.kept.say(sorted(self.watching.said))
+
+
+def trimmed(times: dict[int, int]) -> dict[int, int]:
+    """When the first and the last micro-batches began, however long a query runs.
+
+    >>> len(trimmed({batch: 0 for batch in range(5000)})), trimmed({7: 1})
+    (1000, {7: 1})
+    """
+    batches = list(times)
+    kept = batches if len(batches) <= MOST else (*batches[: MOST // 2], *batches[-MOST // 2 :])
+    return {batch: times[batch] for batch in kept}
 
 
 def micros(timestamp: str) -> int:

@@ -16,6 +16,7 @@ from windrow.hosts.arrivals import STATE, Arrivals, Clock
 from windrow.hosts.counters import OF_SIDES, ON_SPARK, Counter
 from windrow.hosts.outline import outline_of
 from windrow.hosts.report import Report
+from windrow.hosts.warnings import Watching
 from windrow.hosts.watched import OUTSIDE, REPORT, Watched
 from windrow.hosts.why import Why, why
 from windrow.logical.nodes import Scan
@@ -188,6 +189,7 @@ class LocalRun:
             for port, _ in enumerate(found, first):
                 self._take(self.graph.feed(port, answers([Answer(None, at, True, False)])))
             self._take(self.graph.flush())
+            self.known.ends_batch()
         return self
 
     def _promised(self, promises: Mapping[int, Punctuation]) -> LocalRun:
@@ -242,6 +244,24 @@ class LocalRun:
     def _watch(self) -> None:
         """Note what goes by, for ``why``."""
         self.known = Watched(self.graph, outline_of(self.plan))
+
+    def warnings(self) -> list[str]:
+        """What is probably not meant so, one line each, and each only once. What is compared over time is what there is
+        at each call.
+
+        >>> from windrow import count, stream
+        >>> counts = stream([{"t": 0, "x": 0}], "t", slack=5, name="s").where("x > 9").window(60).agg(n=count()).run()
+        >>> [line] = counts.push("s", [{"t": t, "x": 1} for t in range(1000)]).warnings()
+        >>> line.partition(". ")[0]
+        'warning: The condition x > 9 has removed all 1,000 rows of source `s`'
+        >>> counts.warnings()
+        []
+        """
+        return [each.line for each in self._warnings.news(self.report())]
+
+    @cached_property
+    def _warnings(self) -> Watching:
+        return Watching({scan.name for scan in self.plan.scans()})
 
     def report(self) -> Report:
         """What is known of the sources and operators now: what ``why`` is made of."""

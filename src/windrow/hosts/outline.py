@@ -40,6 +40,7 @@ class SourceOutline:
     marker_by: tuple[str, ...] = ()
     parts_by: str | None = None  # the column of its partitions, where each promises for itself
     parts: int = 0  # how many of them must be there before all are promised anything
+    asked: bool = False  # whether it can be asked how far it has come
     filters: tuple[str, ...] = ()  # the conditions that its rows are tested with first
     ordered: bool = False  # whether a slack of zero is known to be right
 
@@ -126,6 +127,7 @@ def _source(read: Read) -> SourceOutline:
         source.marker_by,
         None if parts is None else parts.column,
         0 if parts is None else parts.count,
+        asked=source.delay is not None or source.idle_after is not None,
         ordered=source.ordered or scan.progress in scan.stamps,
     )
 

@@ -7,6 +7,7 @@ bounded: it has a line for each source, operator and wait, and a few examples, h
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -22,7 +23,8 @@ from windrow.operators.operator import Wait
 from windrow.operators.windows.window_operator import WindowOperator
 from windrow.progress import END, START
 from windrow.spec.names import PROGRESS
-from windrow.spec.rules import BySource
+from windrow.spec.rules import Asked, BySource
+from windrow.spec.rules.asked import INNER
 from windrow.spec.rules.by_source import PART
 
 FORMAT = 1
@@ -220,16 +222,33 @@ def part_report(graph: Graph, outline: Outline, tally: Tally, before: Mapping[st
     return {"format": FORMAT, "tally": tally.to_json(), "waits": waits, "state": state}
 
 
-def note_judge(tally: Tally, source: str, judge: Judge) -> None:
-    """What a source has promised by its rule, and how far its partitions have come, if it promises for each."""
+def note_judge(tally: Tally, source: str, judge: Judge, asked: int | None = None) -> None:
+    """What a source has promised by its rule, and how far its partitions have come, if it promises for each. ``asked``:
+    when it was, if that is new.
+    """
     tally.note_promise(source, judge.promises.low)
-    tops = judge.memory.get("tops")
-    if isinstance(judge.rule, BySource) and tops is not None:
-        slowest = tops.sort(PROGRESS, PART).head(SLOWEST)
-        seen = tally.sources.setdefault(source, Seen())
-        reached = slowest.select(PART, pl.col(PROGRESS).fill_null(START))  # nothing has come from some
-        seen.parts = tuple((str(part), int(top)) for part, top in reached.rows())
-        seen.parts_there = tops.height
+    seen = tally.sources.setdefault(source, Seen())
+    seen.asked = asked
+    reached = _reached(judge)
+    seen.parts = tuple(sorted(reached.items(), key=lambda each: (each[1], each[0]))[:SLOWEST])
+    seen.parts_there = len(reached)
+
+
+def _reached(judge: Judge) -> dict[str, int]:
+    """How far each partition has come: by its rows, or by an answer that says as much."""
+    rule, memory = judge.rule, judge.memory
+    inner = INNER if isinstance(rule, Asked) else ""
+    by = rule.rule if isinstance(rule, Asked) else rule
+    if not isinstance(by, BySource):
+        return {}
+    tops = memory.get(f"{inner}tops")
+    reached = pl.col(PROGRESS).fill_null(START)  # nothing has come from some
+    found = {} if tops is None else {str(part): int(top) for part, top in tops.select(PART, reached).rows()}
+    asked = memory.get("asked")
+    for part, floor in () if asked is None else asked.select(PART, "floor").drop_nulls().rows():
+        name = str(json.loads(part))
+        found[name] = max(found.get(name, START), floor + by.slack if floor > START else START)
+    return found
 
 
 def _place(wait: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -65,7 +65,7 @@ class Watched:
             operator = self.graph.node(number).operator
             if isinstance(operator, Generate):
                 note_judge(tally, key, operator.judge)
-            elif isinstance(operator, Punctuate):
+            if isinstance(operator, Punctuate):
                 tally.note_promise(key, operator.promises.low)
         self.total.add(tally, self.total.batch + 1)
 

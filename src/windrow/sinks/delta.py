@@ -69,7 +69,7 @@ class Delta:
         try:
             table = DeltaTable(self.path)
         except TableNotFoundError:
-            return DeltaTable.create(self.path, Schema.from_json(schema), mode="ignore")
+            return DeltaTable.create(self.path, Schema.from_json(nullable(schema)), mode="ignore")
         self._check(table, Schema.from_json(schema).to_json())
         return table
 
@@ -120,8 +120,9 @@ def beyond(table: DeltaTable) -> set[str]:
     checks = {name for name in configuration if name.startswith("delta.constraints.")}
     mapped = {"delta.columnMapping.mode"} if configuration.get("delta.columnMapping.mode", "none") != "none" else set()
     fields = json.loads(table.schema().to_json())["fields"]
+    required = {f"NOT NULL of {f['name']}" for f in fields if _allowing(f) != f}
     computed = {f"{key} of {f['name']}" for f in fields for key in f["metadata"] if key.startswith("delta.")}
-    return (set(table.protocol().writer_features or []) - UNDERSTOOD) | checks | mapped | computed
+    return (set(table.protocol().writer_features or []) - UNDERSTOOD) | checks | mapped | computed | required
 
 
 def check_installed() -> None:
@@ -163,6 +164,20 @@ def kept(file: Path) -> int:
 def columns(schema: str) -> dict[str, str]:
     """Names and types; whether a column may be NULL makes no difference to what is appended."""
     return {field["name"]: json.dumps(_types(field["type"])) for field in json.loads(schema)["fields"]}
+
+
+def nullable(schema: str) -> str:
+    """The same columns, all of which may be NULL: what Spark knows of one query need not hold for the next."""
+    return json.dumps(_allowing(json.loads(schema)))
+
+
+def _allowing(given: Any) -> Any:
+    if isinstance(given, list):
+        return [_allowing(each) for each in given]
+    if not isinstance(given, dict):
+        return given
+    free = dict.fromkeys({"nullable", "containsNull", "valueContainsNull"} & set(given), True)
+    return {**{k: v if k == "metadata" else _allowing(v) for k, v in given.items()}, **free}
 
 
 def _types(given: Any) -> Any:

@@ -125,7 +125,9 @@ def started(spark, folder, name):
         source = wr.stream(files.parquet(main), progress="ts", slack=SLACK, name="main")
     else:
         slack = "1 second" if name == "sessions" else SLACK
-        source = wr.read_parquet(main, progress="ts", slack=slack, name="main", streaming=True, max_files=1)
+        # What it answers at the end of the last run closes its last windows.
+        asked = {"delay": "1 day"} if name == "two_stages" else {}
+        source = wr.read_parquet(main, progress="ts", slack=slack, name="main", streaming=True, max_files=1, **asked)
     late = name == "sessions"
     frame = QUERIES[name](source).to_spark(with_late=late, checkpoint=folder / f"{name}-state")
     writer = frame.writeStream.option("checkpointLocation", str(folder / f"{name}-state")).trigger(availableNow=True)

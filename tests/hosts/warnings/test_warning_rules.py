@@ -235,7 +235,7 @@ def test_local_times_read_as_utc(hours):
     assert rules(found) == ["time_zone"]
     batch, warning = found[0]
     assert batch == (0 if hours > 0 else 60)  # old rows look the same for a while
-    assert f"are {'2 hours' if hours == 2 else '5 hours' if hours == -5 else '330 minutes'}" in warning.says
+    assert f"are {'2 hours' if hours == 2 else '5 hours' if hours == -5 else '5 hours 30 minutes'}" in warning.says
     assert ("ahead of the clock" if hours > 0 else "behind the clock") in warning.says
     assert "to_utc_timestamp" in warning.says
 

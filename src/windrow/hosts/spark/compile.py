@@ -219,12 +219,15 @@ class _Compiler:
         runner = StreamingShards(self.plan, live) if self.streaming else BatchShards()
         if self.streaming:
             rows = self._with_clock(rows, placed, self.plan.asked)
-        outline = outline_of(self.plan)
+        outline, first = outline_of(self.plan), True
         for stages in self._levels(placed):
             for ring, some in self._by_runner(stages):
                 hosted = tuple(hosted for _, hosted in some)
                 asks = sources_asked(self.plan) if self.streaming else {}
-                fragment = Fragment(hosted, placed.ids, self.limit, owners, names, self.strategies, outline, asks)
+                fragment = Fragment(
+                    hosted, placed.ids, self.limit, owners, names, self.strategies, outline, asks, first
+                )
+                first = False
                 rows = (RingShards(self.plan, self.streaming) if ring else runner).rows(rows, fragment, some)
         return rows
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from windrow.operators.progress.meld import group_of
 from windrow.planner import Meeting, Step, add_stage, add_steps
 from windrow.progress import START, Box, Punctuation, grown
 from windrow.progress import ended as ends_at
-from windrow.spec.rules import Answer, Asked, answers
+from windrow.spec.rules import ASKED, Answer, Asked, answers
 from windrow.spec.rules.asked import HEARD
 from windrow.spec.rules.by_source import PART
 
@@ -89,6 +89,7 @@ class Wiring:
     stage_of: dict[int, int] = field(default_factory=dict)
     asks: dict[str, Ask] = field(default_factory=dict)  # by the key of a source that can be asked
     judges: dict[str, int] = field(default_factory=dict)  # by the key of a source the node that judges it
+    keys: dict[tuple[int, int], str] = field(default_factory=dict)  # of judged sources, by where they come in
     flows: Flows = field(default_factory=lambda: Flows({}))
     report: dict[str, Any] | None = None  # the last one; None if it has to be read from the state
 
@@ -105,6 +106,7 @@ class Fragment:
     strategies: Strategies = field(default_factory=Strategies)
     outline: Outline = NOTHING  # of the query
     asked: Mapping[str, Source] = field(default_factory=dict)  # by key, the sources that can be asked
+    first: bool = False  # whether no level is before it: one of its shards knows about the sources
 
     def wiring(self) -> Wiring:
         """All stages as one graph."""
@@ -186,27 +188,30 @@ class Fragment:
             counts[Counter.PROMISES_IGNORED] = 0
         counts[Counter.STATE_BYTES] = self._checked(graph, shard)
         yield from outboxes.last()
-        yield self._report(wired, outboxes, batch.noted)
+        home = bool(batch.noted) or (self.first and shard == self.shards[0])
+        yield self._report(wired, outboxes, batch, home)
         if self.asked and wired.report is not None:
             for source, when in wanted(graph, wired.report["waits"], self.asked, wired.asks).items():
                 yield outboxes.sender.out(Kind.WANTED, when, port=source)
 
-    def _report(self, wired: Wiring, outboxes: Outboxes, noted: Sequence[Row]) -> Row:
-        """What this shard knows now. It stays with the state, and goes to the consumer of the result."""
+    def _report(self, wired: Wiring, outboxes: Outboxes, batch: _Batch, home: bool) -> Row:
+        """What this shard knows now. It stays with the state, and goes to the consumer of the result. ``home``: it is
+        the one that knows about the sources.
+        """
         before, tally = wired.report, outboxes.tally
-        for row in sorted(noted, key=lambda row: row.tag):
+        for row in _in_order(batch.noted):
             assert row.blob is not None
             tally.join(Tally.from_json(json.loads(row.blob)))
         tally.note_flows(outboxes.names, wired.flows)
         tally.results += outboxes.sender.counts[Counter.ROWS_OUT]
-        for key, node in wired.judges.items() if noted else ():
+        for key, node in wired.judges.items() if home else ():
             judge = wired.graph.node(node).operator
             assert isinstance(judge, Judge)
-            note_judge(tally, key, judge)
+            note_judge(tally, key, judge, batch.asked_at(wired, key))
         total = Tally() if before is None else Tally.from_json(before["tally"])
         total.add(tally, batch_number(total.batch + 1))
         found = part_report(wired.graph, self.outline, total, before)
-        wired.report = {**found, "outline": self.outline.to_json() if noted else None}
+        wired.report = {**found, "outline": self.outline.to_json() if home else None}
         return outboxes.sender.out(Kind.REPORT, total.batch, encoded(wired.report), MADE)
 
     def _queries(self, wired: Wiring, node: int) -> Iterator[int]:
@@ -291,6 +296,11 @@ class _Batch:
         for row in sorted(self.rows, key=lambda row: (row.stage, row.port, row.tag)):
             yield (row.stage, row.port), row
 
+    def asked_at(self, wired: Wiring, key: str) -> int | None:
+        """When a source was asked, if its answers are in this micro-batch."""
+        found = [_answers(rows)[ASKED].max() for at, rows in self.answers.items() if wired.keys.get(at) == key]
+        return max((int(at) for at in found if at is not None), default=None)  # type: ignore[arg-type]
+
     def shown(self, wired: Wiring) -> Iterator[tuple[dict[At, int], At, pl.DataFrame]]:
         """What judges and audits take, and where. Answers come first: they say which partitions there are."""
         for at, rows in sorted(self.answers.items()):
@@ -362,6 +372,7 @@ def _add_judge(wired: Wiring, each: Outside, stage: int, port: int, meeting: int
     wired.shown[stage, port] = len(graph.inputs) - 1
     if isinstance(graph.node(first).operator, Judge):
         wired.judges.setdefault(each.source, first)
+        wired.keys[stage, port] = each.source
     graph.connect(end, meeting, place)
     if each.again:
         wired.silent |= set(range(first, end + 1))

@@ -10,11 +10,11 @@ from windrow.hosts.report import Report, Source, operator_of, stage_of
 from windrow.hosts.warnings.warned import Looked, Warned
 from windrow.progress import START
 
-LARGE = 16 << 20  # bytes; less is no concern
+LARGE = 8 << 20  # bytes; less is no concern
 REPORTS = 9  # that are compared
 GROWTH = 1.25  # from quarter to quarter
 ENDLESS = ("running", "partitioned", "as-of-join")  # algorithms that keep something of each key for ever
-STILL = 8  # micro-batches with rows in which a source has promised nothing more
+STILL = 8  # micro-batches in which a source has promised nothing more
 
 
 def growing_state(looked: Looked) -> Iterator[Warned]:
@@ -27,10 +27,10 @@ def growing_state(looked: Looked) -> Iterator[Warned]:
     largest = max(now.parts, key=lambda part: part.bytes)
     stage = now.stage(stage_of(largest.name))
     sources = [s for key in (stage.sources if stage is not None else ()) if (s := now.source(key)) is not None]
-    if still := [source for source in sources if _stands(source)]:
+    if still := [source for source in sources if now.batch - source.seen.moved >= STILL]:
         remedy = (
             f"source `{still[0].name}` has promised nothing more since micro-batch {still[0].seen.moved}, so nothing "
-            "closes: see why it does not, or take it out of the union"
+            "closes: see windrow why; delay= or idle_after= let a silent source promise"
         )
     elif stage is not None and any(_should_be_full(stage, source, reports[0]) for source in sources):
         remedy = (
@@ -64,7 +64,3 @@ def _grows(reports: Sequence[Report]) -> bool:
     sizes = [max(1, report.state_bytes) for report in places]
     rows = [sum(source.seen.recent[0] for source in report.sources) for report in places]
     return all(after >= GROWTH * before for before, after in pairwise(sizes)) and rows[-1] <= 2 * max(1, rows[1])
-
-
-def _stands(source: Source) -> bool:
-    return source.seen.came - source.seen.moved >= STILL

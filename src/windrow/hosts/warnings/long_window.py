@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from windrow.hosts.outline import TIME, ZONED
 from windrow.hosts.report import Report, Source
 from windrow.hosts.warnings.one_window import one_window
 from windrow.hosts.warnings.warned import SECOND, Looked, Warned
@@ -24,7 +25,10 @@ def long_window(looked: Looked) -> Iterator[Warned]:
             continue
         if not (looked.final or _is_late(report, source)) or not _holds(report, stage.number):
             continue
-        covered = in_words(greatest - least, stage.kind)
+        span = greatest - least
+        covered = in_words(
+            span // SECOND * SECOND if stage.kind in (TIME, ZONED) and span > SECOND else span, stage.kind
+        )
         yield Warned(
             "long_window",
             f"{source.declared.key} {stage.number}",

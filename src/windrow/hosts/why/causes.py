@@ -15,6 +15,11 @@ from windrow.hosts.why.case import MINUTE, Case, Cause, length
 from windrow.progress import START
 
 Rule = Callable[[Case], Cause | None]
+SILENT = (
+    "See whether it still sends. If it is often silent, say so, and it promises without rows: delay='10 seconds' if "
+    "its rows are never later than that, idle_after='1 minute' if being silent for so long means that there are none, "
+    "or markers."
+)
 QUARTER = 15 * MINUTE
 FARTHEST = 14 * 60 * MINUTE  # no two time zones that are mixed up are further apart, or nearly
 MOST_LATE = 0.9  # of the rows of a micro-batch: more, and it is not disorder
@@ -202,8 +207,7 @@ def idle_source(case: Case) -> Cause | None:
             "idle source",
             f"Waiting for source `{source.name}`: {case.last(source)}, {rows}; {case.held_text}.",
             source,
-            "See whether it still sends. If it is often silent, say so: markers or heartbeats "
-            "(punctuation=wr.promise.heartbeats(..)) let it promise without rows.",
+            "See whether it still sends." if source.declared.asked else SILENT,
         )
     return None
 
