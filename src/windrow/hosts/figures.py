@@ -16,7 +16,8 @@ DAY = 86_400.0
 class StreamFigures:
     """A source. ``promise`` is text, ``promised`` the same as a number: seconds since 1970 of times, else itself.
     ``lag``: how far it is behind the greatest value. ``disorder``: how far the rows of the last micro-batch reach
-    back behind the greatest value of those before. Both in seconds, or in units of the attribute; None where nothing is known.
+    back behind the greatest value of those before. Both in seconds, or in units of the attribute; None where nothing is
+    known.
     """
 
     name: str
