@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: setup demo test soak lint bench lock clean
+.PHONY: setup demo demo-kafka test soak lint bench lock clean
 
 setup: $(STAMP)
 
@@ -18,6 +18,9 @@ $(STAMP): pyproject.toml requirements.lock requirements-java.lock
 
 demo: $(STAMP)
 	$(BIN)/windrow demo
+
+demo-kafka: $(STAMP)
+	$(BIN)/windrow demo kafka
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -5,7 +5,8 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "windrow"
 LAYERS = [  # from the top down; a module may import what is below it, and its own folder
-    ("testing", "cli"),
+    ("cli",),
+    ("testing",),
     ("serve",),
     ("bench",),
     ("sessions",),

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 import windrow as wr
 from windrow.api.messages import messages
 from windrow.errors import DataError, PlanError, QueryError
-from windrow.operators.rows.decode import TOMBSTONE, Decode
+from windrow.operators import Decode
 from windrow.operators.rows.values import csv as csv_module
 from windrow.operators.rows.values.avro import AvroValues
 from windrow.operators.rows.values.csv import CsvValues
 from windrow.operators.rows.values.json import JsonValues
 from windrow.spec import avro, extras
-from windrow.spec.messages import RAW, Messages
+from windrow.spec.messages import RAW
 
 TYPES = {
     "d": pl.Date(),
@@ -253,17 +253,6 @@ def test_schemas_without_columns_are_refused():
 def raw(values, **columns):
     rows = {"value": values, "partition": [0] * len(values), "offset": range(len(values)), **columns}
     return pl.DataFrame(rows).cast({"value": pl.Binary, "partition": pl.Int32, "offset": pl.Int64})
-
-
-def test_large_batches_are_decoded_in_parts(monkeypatch):
-    monkeypatch.setattr("windrow.operators.rows.decode.BYTES_AT_ONCE", 30)
-    values = [b'{"x": %d}' % i for i in range(20)]
-    values[3], values[15] = None, b"oops"
-    [rows, bad] = Decode(Messages("json", (("x", pl.Int64()),))).on_batch(0, raw(values))
-    assert rows["x"].to_list() == [i for i in range(20) if i not in (3, 15)]
-    assert bad.rows["reason"][0] == TOMBSTONE
-    assert bad.rows["offset"].to_list() == [3, 15]
-    assert Decode(Messages("json", (("x", pl.Int64()),))).on_batch(0, raw([]))[0].height == 0
 
 
 def test_rows_in_messages_that_are_in_memory():

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from windrow.api.sources import stream
 from windrow.api.stream import Stream
-from windrow.cli import cameras
+from windrow.cli import cameras, kafka_demo
 from windrow.cli.progress import Totals, end_line
 from windrow.errors import DataError, QueryError, listing
 from windrow.hosts.spark.start import start as begin
@@ -41,6 +41,7 @@ MINUTE = 60 * MICROS
 EXAMPLES = "Examples: windrow demo. Or windrow demo cameras --open, for pictures that are alike"
 app = typer.Typer(invoke_without_command=True)
 app.command("cameras", epilog=cameras.EXAMPLES)(cameras.cameras)
+app.command("kafka", epilog=kafka_demo.EXAMPLES)(kafka_demo.kafka)
 
 
 @dataclass

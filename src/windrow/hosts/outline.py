@@ -128,7 +128,7 @@ def _source(read: Read) -> SourceOutline:
         source.marker_by,
         None if parts is None else parts.column,
         0 if parts is None else parts.count,
-        source.delay is not None or source.idle_after is not None,
+        asked=source.delay is not None or source.idle_after is not None,
         ordered=source.ordered or scan.progress in scan.stamps,
     )
 

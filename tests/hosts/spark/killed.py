@@ -1,8 +1,10 @@
 """The program that test_restart.py kills: streaming queries of every kind in one Spark, each with its own checkpoint.
 
-Run as ``python killed.py FOLDER``: reads FOLDER/main, writes FOLDER/<name>, and ends when all has been read.
+Run as ``python killed.py FOLDER``: reads FOLDER/main and a topic, writes FOLDER/<name>, and ends when
+all has been read.
 """
 
+import json
 import sys
 import threading
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 import windrow as wr
 from windrow.cli.run import Both
 from windrow.sinks.delta import Delta
+from windrow.sinks.kafka import KafkaSink
 from windrow.sinks.parquet import ParquetBatches
 
 SLACK = "3.2 seconds"  # what the rows need; the sessions have less, so that some rows are late
@@ -106,9 +109,18 @@ class Stopping(Delta):
             threading.Event().wait()
 
 
+def topic(folder, **options):
+    """The same rows in a topic; FOLDER/topics.json says where, and how many make a micro-batch."""
+    given = json.loads((folder / "topics.json").read_text())
+    columns = "ts TIMESTAMP, src_ip STRING"
+    return wr.read_kafka(given["brokers"], given["main"], "ts", schema=columns, max_rows=given["rows"], **options)
+
+
 def started(spark, folder, name):
     main = str(folder / "main")
-    if name == "sliding":  # Spark's own reader; the others have ours
+    if name == "two_stages":
+        source = topic(folder, slack=SLACK, name="main")
+    elif name == "sliding":  # Spark's own reader; the others have ours
         files = spark.readStream.schema(spark.read.parquet(main).schema).option("maxFilesPerTrigger", 1)
         source = wr.stream(files.parquet(main), progress="ts", slack=SLACK, name="main")
     else:
@@ -119,6 +131,9 @@ def started(spark, folder, name):
     late = name == "sessions"
     frame = QUERIES[name](source).to_spark(with_late=late, checkpoint=folder / f"{name}-state")
     writer = frame.writeStream.option("checkpointLocation", str(folder / f"{name}-state")).trigger(availableNow=True)
+    if name == "sliding":
+        given = json.loads((folder / "topics.json").read_text())
+        return wr.start(writer.foreachBatch(KafkaSink(given["brokers"], given["sliding"], key="src_ip")))
     if late:
         return wr.start(writer.foreachBatch(Both(f"parquet:{folder / name}", f"parquet:{folder / 'late'}")))
     if name == "joined":

@@ -1,6 +1,7 @@
 """A program of many queries dies by SIGKILL again and again; each result is that of a run never disturbed."""
 
 import datetime as dt
+import json
 import os
 import random
 import sys
@@ -15,6 +16,8 @@ from killed import QUERIES, SLACK
 import ready_workers
 import windrow as wr
 from windrow.sinks.parquet import read_committed
+from windrow.sources.kafka.reading import of_now
+from windrow.sources.kafka.topic import Topic
 from windrow.sources.links import Link, packets, write
 from windrow.testing import after_file, compare, run_until
 
@@ -31,10 +34,11 @@ def rows():
 
 
 @pytest.fixture(scope="module")
-def out(rows, tmp_path_factory):
+def out(rows, broker, tmp_path_factory):
     """The folder of all results, after the last run has come to its end."""
     folder = tmp_path_factory.mktemp("killed")
     write(rows, folder / "main", step=60)
+    topics(rows, broker, folder)
     command = [sys.executable, ready_workers.__file__, str(folder / "python"), str(PROGRAM), str(folder)]
     rng = random.Random(7)
     kills = [run_until(command, some_moment(folder, rng)) for _ in range(KILLS - len(STOPS))]
@@ -47,6 +51,18 @@ def out(rows, tmp_path_factory):
     for name in QUERIES:  # one file in each micro-batch
         assert len(list((folder / f"{name}-state" / "commits").glob("[0-9]*"))) == files
     return folder
+
+
+def topics(rows, broker, folder):
+    """The rows in a topic, too, as many in a micro-batch as in a file; and one for results."""
+    lines = rows.with_columns(pl.col("ts").dt.strftime("%Y-%m-%dT%H:%M:%S%.6fZ")).write_ndjson().splitlines()
+    broker.make("main", 3)
+    broker.make("sliding", 2)
+    for part in range(3):
+        broker.put("main", lines[part::3], part)
+    size = -(-rows.height // len(list((folder / "main").glob("*.parquet"))))
+    where = {"brokers": broker.brokers, "main": "main", "sliding": "sliding", "rows": size}
+    (folder / "topics.json").write_text(json.dumps(where))
 
 
 def some_moment(folder, rng):
@@ -67,7 +83,18 @@ def at_the_table(folder, where):
 
 def result(out, name):
     """What a reader of the sink sees."""
+    if name == "sliding":
+        where = json.loads((out / "topics.json").read_text())
+        return messages_of(where["brokers"], name)
     return pl.read_delta(str(out / name)) if name == "joined" else read_committed(out / name)
+
+
+def messages_of(brokers, name):
+    """The results in a topic, as far as they are committed."""
+    at = Topic(brokers, name)
+    values = pl.concat(of_now(at, ["value"])[1])["value"].cast(pl.String)
+    times = [pl.col(name).str.to_datetime(time_zone="UTC", time_unit="us") for name in ("window_start", "window_end")]
+    return pl.DataFrame([json.loads(value) for value in values]).with_columns(times)
 
 
 def promised(rows, slack=3_200_000):
@@ -143,7 +170,7 @@ def test_each_row_counts_once_in_each_of_its_windows(rows, out):
     """By hand, as far as the last promise closes them."""
     ends = rows.filter(pl.col("len") > 60)["ts"].to_physical() // 60_000_000
     last = promised(rows) // 60_000_000
-    assert read_committed(out / "sliding")["n"].sum() == sum(((ends + i) <= last).sum() for i in range(1, 5))
+    assert result(out, "sliding")["n"].sum() == sum(((ends + i) <= last).sum() for i in range(1, 5))
 
 
 def test_windows_of_every_fiftieth_row_are_those_of_all_rows(rows, out):
