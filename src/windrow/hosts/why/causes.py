@@ -92,7 +92,7 @@ def future_clock(case: Case) -> Cause | None:
             return case.cause(
                 "future clock",
                 f"A row of source `{source.name}` is at {source.text(seen.greatest)}, {length(ahead, declared.kind)} "
-                f"ahead of the rows that come now ({source.text(high)}): they are late, {_late_text(case)}.",
+                f"ahead of the rows that come now ({source.text(high)}); {_late_text(case)}.",
                 source,
                 "Correct the clock, and keep such rows out: wr.stream(.., ahead='1 minute', arrival=..).",
             )
@@ -314,7 +314,7 @@ def _all_late(case: Case) -> bool:
 
 def _late_text(case: Case) -> str:
     late = sum(aside.count for aside in case.report.late.values())
-    return f"{late:,} row has been late" if late == 1 else f"{late:,} rows have been late"
+    return f"{late:,} row has been late" if late == 1 else f"{late:,} rows have been late so far"
 
 
 def _groups(case: Case) -> tuple[tuple[str, int], ...]:
