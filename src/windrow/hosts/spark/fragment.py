@@ -14,7 +14,7 @@ from windrow.graph import Graph, Output
 from windrow.hosts.counters import Counter
 from windrow.hosts.isolation import isolate, queries_behind
 from windrow.hosts.outline import NOTHING, Outline
-from windrow.hosts.report import note_judge, part_report
+from windrow.hosts.reporting import note_judge, part_report
 from windrow.hosts.spark.exchange import MADE, NOTED, OUT, Kind, Row, decode
 from windrow.hosts.spark.map_side import Branch
 from windrow.hosts.spark.outbox import Outbox, Outboxes, Route, Sender
