@@ -36,6 +36,7 @@ class Stepped:
 
     def restart(self):
         self.reader = self.source.streamReader(None)
+        self.reader.pause = 0.0
 
     def planned(self, most=None):
         """The next step: its start and its end, which are equal if there is nothing to do."""

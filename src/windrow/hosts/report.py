@@ -231,7 +231,7 @@ def note_judge(tally: Tally, source: str, judge: Judge, asked: int | None = None
     seen.asked = asked
     reached = _reached(judge)
     seen.parts = tuple(sorted(reached.items(), key=lambda each: (each[1], each[0]))[:SLOWEST])
-    seen.parts_there = len(reached)
+    seen.parts_there = sum(at > START for at in reached.values())
 
 
 def _reached(judge: Judge) -> dict[str, int]:
@@ -242,8 +242,8 @@ def _reached(judge: Judge) -> dict[str, int]:
     if not isinstance(by, BySource):
         return {}
     tops = memory.get(f"{inner}tops")
-    reached = pl.col(PROGRESS).fill_null(START)  # nothing has come from some
-    found = {} if tops is None else {str(part): int(top) for part, top in tops.select(PART, reached).rows()}
+    known = [] if tops is None else tops.select(PART, pl.col(PROGRESS).fill_null(START)).rows()
+    found = {str(part): int(top) for part, top in known}  # from some nothing has come
     asked = memory.get("asked")
     for part, floor in () if asked is None else asked.select(PART, "floor").drop_nulls().rows():
         name = str(json.loads(part))

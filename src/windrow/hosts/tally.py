@@ -78,6 +78,7 @@ class Seen:
     first: int = -1
     came: int = -1
     moved: int = -1
+    back: int = 0  # how far the rows of the last micro-batch with any reach back behind the greatest value before
     missed: int = 0  # how many micro-batches with rows of other sources there were since its last row
     parts: tuple[tuple[str, int], ...] = ()  # the slowest partitions, and how far each has come
     parts_there: int = 0
@@ -90,6 +91,8 @@ class Seen:
             self.first = batch if self.first < 0 else self.first
             self.came = batch
             self.recent = other.rows, other.least, other.greatest
+            known = self.greatest is not None and other.least is not None
+            self.back = max(0, self.greatest - other.least) if known else 0  # type: ignore[operator]
         if other.least is not None and other.greatest is not None:
             self.least = other.least if self.least is None else min(self.least, other.least)
             self.greatest = other.greatest if self.greatest is None else max(self.greatest, other.greatest)

@@ -5,6 +5,7 @@ It is like the file source (``files.py``): it yields exchange rows. All it knows
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,9 @@ from windrow.spec.rules.asked import part_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+PAUSE = 0.05  # seconds without new messages after which the brokers are asked again; Spark asks us every 0.01 s
 
 
 class Task(InputPartition):  # type: ignore[misc]
@@ -176,6 +180,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         self.source = source
         self.client = Client(source.topic)
         self.limit_to: There | None = None
+        self.pause = PAUSE
+        self.again = 0.0  # when the brokers are to be asked again
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         return Offsets().to_json()
@@ -188,12 +194,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         self.limit_to = self.client.there()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        if time.monotonic() < self.again:
+            return start
         before = Offsets.from_json(start, self.source.topic)
         there = self.client.there() if self.limit_to is None else self.limit_to
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         found = before.after(there, self.source.topic, most)
         if found is not before:
             return found.to_json()
+        self.again = time.monotonic() + self.pause
         waiting = self.source.job.waiting
         if waiting is None or self.limit_to is not None or not waiting.wants(there.asked, before.asked):
             return start
