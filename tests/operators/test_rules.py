@@ -12,10 +12,13 @@ from windrow.errors import DataError, ResultError
 from windrow.operators import Generate, Judge, Side, Witness
 from windrow.progress import END, Punctuation
 from windrow.spec.rules import (
+    Answer,
+    Asked,
     ByFunction,
     BySource,
     Estimated,
     RowSlack,
+    answers,
 )
 
 CHECK = settings(deadline=None, derandomize=True, max_examples=80)
@@ -191,6 +194,45 @@ def disordered(rng, start, count, late):
     """One row per tick from ``start``, arriving up to ``late`` ticks late."""
     at = np.arange(start, start + count)
     return rows(at[np.argsort(at + rng.integers(0, late + 1, count), kind="stable")])
+
+
+def shown_by(rule, there, rows):
+    """The evidence of a micro-batch: which partitions there are, and the rows of some of them."""
+    listed = rule.listed(pl.Series(there, dtype=pl.Int32))
+    frame = pl.DataFrame(rows, schema={"p": pl.Int32, "@t": pl.Int64}, orient="row")
+    return pl.concat([listed, rule.evidence(frame)])
+
+
+def test_partitions_that_are_known_without_rows_hold_all_back_until_they_have_some():
+    rule, memory, promised = BySource("p", 1, 0), {}, []
+    for there, rows in (
+        ([0, 1], [(0, 9)]),
+        ([0, 1], [(1, 5)]),
+        ([0, 1, 2], [(1, 20)]),  # one more has come
+        ([0, 1, 2], [(2, 30), (0, 12)]),
+        ([0, 2], [(2, 40)]),  # one has gone
+    ):
+        memory, value = rule.promise(memory, shown_by(rule, there, rows))
+        promised.append(value)
+    assert promised == [None, 4, None, 11, 11]
+    assert [promise.group for promise in rule.groups(memory)] == [(0,), (2,)]
+
+
+def test_answers_let_a_partition_without_rows_promise():
+    rule = Asked(BySource("p", 1, 0), delay=5)
+    memory, value = rule.asked({}, answers([Answer("0", 100, True, True), Answer("1", 100, True, False)]))
+    assert value == 95
+    memory, value = rule.promise(memory, shown_by(rule.rule, [0, 1], [(0, 300)]))
+    assert value == 95
+    memory, value = rule.asked(memory, answers([Answer("0", 200, False, True), Answer("1", 200, True, False)]))
+    assert value == 195  # one is at 299 by its rows, and the other has given all it had
+
+
+def test_an_empty_partition_of_a_source_that_is_not_asked_yet_holds_all_back():
+    rule = Asked(BySource("p", 1, 0), delay=5)
+    memory, value = rule.promise({}, shown_by(rule.rule, [0, 1], [(0, 300)]))
+    assert value is None
+    assert [promise.group for promise in rule.groups(memory)] == [(0,)]
 
 
 def test_the_estimate_covers_the_share_it_says():

@@ -80,13 +80,12 @@ def test_queries_and_their_state_outlive_the_server(visited, tmp_path):
     def explained():
         found = CliRunner().invoke(app, ["why", str(tmp_path / "session"), "--json"], catch_exceptions=False)
         found = json.loads(found.output)
-        return found["cause"]["sentence"].removeprefix("Waiting for source `packets`: "), found["report"]["sources"][0][
-            "read"
-        ]
+        sentence = found["cause"]["sentence"].removeprefix("Waiting for source `packets`: ")
+        return sentence, found["report"]["sources"][0]["read"]
 
     seen, [before] = visited(first, described)
     assert explained() == (
-        "Waiting for source `packets`: last promise 12, 20 is needed; 1 partial is held until 20.",
+        "last promise 12, 20 is needed; 1 partial is held until 20.",
         2,
     )
     assert seen["rows"] == [{"k": "a", "window_start": 0, "window_end": 10, "total": 40}]
@@ -105,6 +104,6 @@ def test_queries_and_their_state_outlive_the_server(visited, tmp_path):
     assert more["batch"] > seen["batch"]
     assert more["rows"] == [{"k": "a", "window_start": 10, "window_end": 20, "total": 5}]  # of both files
     assert explained() == (
-        "Waiting for source `packets`: last promise 25, 30 is needed; 1 partial is held until 30.",
+        "last promise 25, 30 is needed; 1 partial is held until 30.",
         4,
     )

@@ -10,7 +10,7 @@ import pytest
 from stepped import Stepped
 
 import windrow as wr
-from windrow.errors import CheckpointError, DataError
+from windrow.errors import CheckpointError, DataError, PlanError
 from windrow.hosts.counters import Counter
 from windrow.hosts.spark.exchange import Kind, decode
 from windrow.sources.kafka import reading
@@ -18,7 +18,6 @@ from windrow.sources.kafka.client import Client
 from windrow.sources.kafka.offsets import Offsets, Range
 from windrow.sources.kafka.reading import Reader
 from windrow.sources.kafka.topic import Topic
-from windrow.spec.extras import kafka
 
 SCHEMA = "t BIGINT, k STRING"
 PATIENCE = "5 seconds"
@@ -424,5 +423,12 @@ def test_a_partition_that_was_not_read_to_its_end_promises_nothing_for_now(broke
     waiting.abort_transaction(60)
 
 
-def test_the_client_is_there():
-    assert kafka().libversion()[0]
+def test_explain_says_who_reads_and_can_run_over_what_is_there(broker, name):
+    broker.make(name)
+    broker.put(name, messages(range(100)))
+    assert "inside the reader of the topic" in counting(broker, name).explain()
+    finite = counting(broker, name, streaming=False)
+    found = {line.name: line.rows_in for line in finite.analysis(limit=60).lines}
+    assert found["source s"] == 60
+    with pytest.raises(PlanError, match="has no end, so it cannot be run to be analyzed"):
+        counting(broker, name).explain(analyze=True)

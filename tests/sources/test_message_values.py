@@ -268,6 +268,16 @@ def test_rows_in_messages_that_are_in_memory():
     assert run.end().results().rows() == [(0, 10, 1, 0)]
 
 
+def test_a_session_in_process_takes_messages():
+    stream = wr.stream(raw([b'{"t": 1}']), "t", value="json", schema="t BIGINT", slack=0, partitions=1, name="p")
+    session = wr.Session(p=stream)
+    session.add("counts", "SELECT count(*) AS n FROM p [RANGE 10, SLIDE 10, WA t]")
+    values = [b'{"t": %d}' % t for t in range(25)]
+    session.push("p", raw([*values, b"oops"]))
+    assert session.results("counts")["n"].to_list() == [10, 10]
+    assert session.bad_rows("counts")["offset"].to_list() == [25]
+
+
 def test_pushed_messages_promise_by_partition():
     rows = raw([b'{"t": 1}'])
     stream = wr.stream(rows, "t", value="json", schema="t BIGINT", slack=0, partitions=2, name="s")

@@ -50,7 +50,7 @@ def kafka(
             found = _results(broker)
     expected = _meant(rows, partitions)
     wrong, twice = _compared(found, expected)
-    table = Table("", "", title="packets, by address and minute, every 10 seconds")
+    table = Table(show_header=False, title="packets, by address and minute, every 10 seconds")
     for what, count in (
         ("messages read", rows.height),
         ("processes killed", kills),

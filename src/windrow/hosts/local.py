@@ -94,9 +94,7 @@ class LocalRun:
     def _fitting(self, source: str) -> Fitting:
         """What rows of a source must be like."""
         if source not in self._fittings:
-            scan = self._scan(source)
-            needed = self.plan.needed if scan.source.messages is None else {source: self.plan.read_from(scan)}
-            self._fittings[source] = fitting_of(scan, needed[source])
+            self._fittings[source] = fitting_of(self._scan(source), self.plan.needed[source])
         return self._fittings[source]
 
     def _check(self) -> None:
@@ -346,8 +344,9 @@ def promise_of(scan: Scan, at: Value, group: Mapping[str, Any] | None = None) ->
 
 def fitting_of(scan: Scan, needed: Sequence[str]) -> Fitting:
     """What rows of a source must be like."""
-    if scan.source.messages is not None:  # rows are read from what is pushed
-        return Fitting(scan.name, {column: RAW[column] for column in needed}, VALUE, list(needed), None, scan.stamps)
+    if (messages := scan.source.messages) is not None:  # rows are read from what is pushed
+        columns = messages.read(needed)
+        return Fitting(scan.name, {column: RAW[column] for column in columns}, VALUE, columns, None, scan.stamps)
     given = {**scan.schema, scan.progress: pl.String()} if scan.source.parse is not None else scan.schema
     given = {column: dtype for column, dtype in given.items() if column not in scan.stamps}
     return Fitting(scan.name, given, scan.progress, list(needed), scan.source.marker, scan.stamps)

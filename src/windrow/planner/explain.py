@@ -75,7 +75,8 @@ class _Shown:
             side = "shard, right after stage" if self.on_spark else "results"
             yield f"  {side} {source.number}"
         else:
-            where = "inside the file reader" if source.scan.name in self.files else "mapInArrow"
+            ours = "reader of the topic" if source.scan.source.messages is not None else "file reader"
+            where = f"inside the {ours}" if source.scan.name in self.files else "mapInArrow"
             side = f"map side ({where}, on every partition, no state)" if self.on_spark else "rows"
             again = source in self.read
             yield f"  {side} of {source.scan.name}{', read and admitted above' if again else ''}"

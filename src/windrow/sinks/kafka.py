@@ -91,7 +91,7 @@ class KafkaSink:
             self._open = None  # the next attempt makes a new one, which puts an end to what this one has begun
             raise DataError(
                 f"the results of micro-batch {batch} cannot be written to topic {self.topic} at {self.brokers}: "
-                f"{error.args[0].str()}. None of them is in the topic; start the query again when it can be written to"
+                f"{error.args[0].str()}. All of them are in the topic or none: start the query again, and it will know"
             ) from None
         return True
 

@@ -5,6 +5,7 @@ They come from Ivy's default repository, Maven Central. ``kafka.lock`` names the
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -84,7 +85,16 @@ def fetched() -> Path:
     if all(jar.is_at(folder) for jar in wanted):
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".kafka-{version}-", dir=folder.parent) as made:
+    with (folder.parent / f".kafka-{version}").open("w") as door:
+        fcntl.flock(door, fcntl.LOCK_EX)  # of several processes one fetches them
+        if not all(jar.is_at(folder) for jar in wanted):
+            _into(folder, wanted)
+    return folder
+
+
+def _into(folder: Path, wanted: list[Jar]) -> None:
+    """All of them or nothing."""
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as made:
         draft = Path(made) / "jars"
         _fetch(wanted, Path(made), draft)
         if odd := [jar.file for jar in wanted if not jar.is_at(draft)]:
@@ -93,12 +103,7 @@ def fetched() -> Path:
                 "Look at what answers for Maven Central here"
             )
         shutil.rmtree(folder, ignore_errors=True)  # of a fetch that was disturbed
-        try:
-            draft.rename(folder)
-        except OSError:  # another process was faster
-            if not all(jar.is_at(folder) for jar in wanted):
-                raise
-    return folder
+        draft.rename(folder)
 
 
 def _fetch(wanted: list[Jar], work: Path, into: Path) -> None:

@@ -83,6 +83,7 @@ def test_messages_of_any_dataframe(spark, tmp_path):
     for each in running:
         each.awaitTermination()
     expected = query(stream(frame)).collect()
+    compare(query(stream(spark.read.parquet(str(tmp_path / "in")))).collect(), expected, "batch")
     found = pl.DataFrame(spark.table("messages").toArrow())
     compare(found, expected.filter(pl.col("window_end") <= 29), "streaming")
     assert found.height

@@ -132,8 +132,8 @@ def test_results_equal_the_oracle_with_other_nodes_after_a_restart(out, name):
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_checkpoint_knows_what_came_and_what_waits(out, name):
     report = checkpoint_report(out / "state" / name)
-    rows = sum(frame("a", number).height for number in range(FILES))
-    assert [source.read for source in report.sources] == [rows] * 3  # over both starts
+    rows = {each: sum(frame(each, number).height for number in range(FILES)) for each in "abc"}
+    assert {source.name: source.read for source in report.sources} == rows  # over both starts
     assert {held.operator for held in report.held} == {"join"}
     assert report.shards == 2
 

@@ -279,7 +279,7 @@ class _Batch:
                 self.evidence.setdefault(at, []).append(row)
             case Kind.MARKS:
                 self.marks.setdefault(at, []).append(row)
-            case Kind.ASKED:
+            case Kind.ASKED if row.value or row.blob is not None:  # not of a task without rows and answers
                 self.answers.setdefault(at, []).append(row)
             case Kind.PROMISE:
                 about = at, row.blob
@@ -331,7 +331,7 @@ def _answers(rows: list[Row]) -> pl.DataFrame:
     heard = any(row.value for row in rows)
     found = [decode(row.blob, "an answer") for row in _in_order(rows) if row.blob is not None]
     if not found:
-        return answers([Answer(None, None, False, heard)])
+        return answers([Answer(None, None, False, True)])
     everywhere = pl.col(PART).is_null() & heard
     return pl.concat(found).with_columns(pl.col(HEARD) | everywhere)
 

@@ -314,7 +314,7 @@ def _all_late(case: Case) -> bool:
 
 def _late_text(case: Case) -> str:
     late = sum(aside.count for aside in case.report.late.values())
-    return f"{late:,} row has been late" if late == 1 else f"{late:,} rows have been late"
+    return f"{late:,} row has been late" if late == 1 else f"{late:,} rows have been late so far"
 
 
 def _groups(case: Case) -> tuple[tuple[str, int], ...]:

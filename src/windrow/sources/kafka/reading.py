@@ -70,6 +70,11 @@ class Reader:
         waiting: list[Any] = []
         size = 0
         for messages in self._messages(consumer, wanted):
+            more = sum(map(len, messages))
+            if len(waiting) + len(messages) < AT_ONCE and size + more < BYTES_AT_ONCE:
+                waiting += messages
+                size += more
+                continue
             for message in messages:
                 waiting.append(message)
                 size += len(message)
@@ -81,31 +86,35 @@ class Reader:
 
     def _messages(self, consumer: Any, wanted: Range) -> Iterator[list[Any]]:
         kafka = client()
-        here, at = kafka.TopicPartition(self.topic.name, wanted.part, wanted.start), wanted.start
-        consumer.assign([here])
+        at = wanted.start
+        consumer.assign([kafka.TopicPartition(self.topic.name, wanted.part, at)])
         heard, trouble = time.monotonic(), None
         while at < wanted.end:
-            taken = consumer.consume(min(TAKEN, wanted.end - at), WAIT)
-            good = [message for message in taken if message.error() is None]
-            inside = [message for message in good if at <= message.offset() < wanted.end]
-            if inside:
-                yield inside
+            good, others = _sorted_out(consumer.consume(min(TAKEN, wanted.end - at), WAIT), wanted, at)
             if good:
-                heard, at = time.monotonic(), max(at, good[-1].offset() + 1)
-            for message in taken:
-                if (error := message.error()) is None:
-                    continue
-                if error.code() == kafka.KafkaError._PARTITION_EOF:
-                    heard, at = time.monotonic(), max(at, message.offset())
-                elif error.code() in (kafka.KafkaError._AUTO_OFFSET_RESET, kafka.KafkaError.OFFSET_OUT_OF_RANGE):
-                    at = self._beyond(wanted, at)
-                    consumer.assign([kafka.TopicPartition(self.topic.name, wanted.part, at)])
-                elif refused(error):
-                    raise unreachable(self.topic, error)
+                yield good
+                heard, at = time.monotonic(), good[-1].offset() + 1
+            for message in others:
+                if (then := self._after(consumer, wanted, at, message)) is None:
+                    trouble = message.error()
                 else:
-                    trouble = error
+                    heard, at = time.monotonic(), then
             if time.monotonic() - heard > self.topic.patience:
                 raise self._silent(wanted, at, trouble)
+
+    def _after(self, consumer: Any, wanted: Range, at: int, message: Any) -> int | None:
+        """Where reading goes on after a message that is not to be read; None if it is an error that may pass."""
+        kafka, error = client(), message.error()
+        if error is None or error.code() == kafka.KafkaError._PARTITION_EOF:
+            mine = message.partition() == wanted.part  # it may be left from another range
+            return max(at, min(message.offset(), wanted.end)) if mine else at
+        if error.code() in (kafka.KafkaError._AUTO_OFFSET_RESET, kafka.KafkaError.OFFSET_OUT_OF_RANGE):
+            at = self._beyond(wanted, at)
+            consumer.assign([kafka.TopicPartition(self.topic.name, wanted.part, at)])
+            return at
+        if refused(error):
+            raise unreachable(self.topic, error)
+        return None
 
     def _beyond(self, wanted: Range, at: int) -> int:
         """Where reading goes on if there is nothing at an offset: it was removed since the step was planned."""
@@ -132,6 +141,21 @@ class Reader:
         )
 
 
+def _sorted_out(taken: list[Any], wanted: Range, at: int) -> tuple[list[Any], list[Any]]:
+    """The messages that are to be read, and all others: errors, ends, and what is outside of the range."""
+
+    def is_wanted(message: Any) -> bool:
+        inside = message.partition() == wanted.part and at <= message.offset() < wanted.end
+        return message.error() is None and inside
+
+    if not any(map(_error, taken)) and all(map(is_wanted, (*taken[:1], *taken[-1:]))):
+        return taken, []  # what is left of another range comes before
+    return [m for m in taken if is_wanted(m)], [m for m in taken if not is_wanted(m)]
+
+
+_error = methodcaller("error")
+
+
 def of_now(topic: Topic, columns: Sequence[str]) -> tuple[Reader, Iterator[pl.DataFrame]]:
     """All messages that are there now, and who reads them."""
     offsets, reader = Offsets().after(Client(topic).there(), topic), Reader(topic, columns)
@@ -142,7 +166,7 @@ def frame(messages: Sequence[Any], columns: Collection[str]) -> pl.DataFrame:
     """Messages with the columns that are wanted of them."""
     types = {**RAW, "timestamp": pl.Int64()}
     wanted = [name for name in RAW if name in columns]
-    series = [pl.Series(name, [GETTERS[name](m) for m in messages], dtype=types[name]) for name in wanted]
+    series = [pl.Series(name, list(map(GETTERS[name], messages)), dtype=types[name]) for name in wanted]
     made = pl.DataFrame(series)
     if "timestamp" in columns:
         made = made.with_columns((pl.col("timestamp") * 1000).cast(RAW["timestamp"]))
