@@ -40,6 +40,14 @@ def test_doctor_finds_everything_here():
     assert {"Python", "Java", "pyspark", "pyarrow", "memory", "disk"} <= {f["what"] for f in found["findings"]}
 
 
+def test_doctor_says_how_to_get_the_client_of_kafka_and_misses_it_not(monkeypatch):
+    monkeypatch.setattr(doctor, "EXTRAS", {"no-such-client": "reading Kafka"})
+    result = run(app, ["doctor", "--json"])
+    [found] = [f for f in json.loads(result.output)["findings"] if f["what"] == "no-such-client"]
+    assert result.exit_code == 0
+    assert (found["ok"], found["advice"]) == (True, "reading Kafka needs it: pip install 'windrow[kafka]'")
+
+
 def test_doctor_says_what_is_missing_and_how_to_get_it(monkeypatch):
     monkeypatch.setattr(doctor, "PACKAGES", ("no-such-package",))
     monkeypatch.setattr(doctor.java, "find", lambda: None)
