@@ -15,11 +15,12 @@ from windrow.api import promise
 from windrow.api.sources import stream
 from windrow.cli import app, doctor
 from windrow.cli.inputs import Options, parts, query
+from windrow.cli.metrics import Published
 from windrow.cli.run import _finish as finish
 from windrow.cli.run import reason
 from windrow.cli.warned import Shown
 from windrow.errors import DataError, PlanError, QueryError, WindrowError
-from windrow.hosts.report import part_report
+from windrow.hosts.reporting import part_report
 from windrow.hosts.spark.exchange import METRICS, REPORTS
 from windrow.hosts.spark.kept import Kept
 from windrow.hosts.spark.start import start
@@ -233,7 +234,7 @@ def test_a_machine_that_stays_too_busy_is_told_what_to_do():
 
     started = [("results", start(SimpleNamespace(start=Slow), lambda line: None))]
     with pytest.raises(WindrowError, match="this machine is too busy"):
-        finish(started, Console(stderr=True), SimpleNamespace(update=lambda _: None, end=lambda: None))
+        finish(started, Console(stderr=True), SimpleNamespace(update=lambda _: None, end=lambda: None), Published())
 
 
 # -- explain --analyze -------------------------------------------------------------------------------------------------

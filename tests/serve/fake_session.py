@@ -34,6 +34,7 @@ class FakeSession:
     batch: int = 0
     reason: str | None = None
     running: bool = False
+    written: dict | None = None  # by the last micro-batch
     infos: dict[str, Info] = field(default_factory=dict)
     kept: dict[str, list[tuple[int, pl.DataFrame]]] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -85,6 +86,9 @@ class FakeSession:
 
     def stop(self):
         self.running = False
+
+    def latest(self):
+        return self.written
 
     def error(self):
         return self.reason

@@ -1,7 +1,9 @@
 """Every endpoint of a served session, and what it answers to requests that are wrong."""
 
 import http.client
+import json
 from contextlib import closing
+from dataclasses import asdict
 
 import anyio
 import anyio.from_thread
@@ -10,11 +12,16 @@ import httpx
 import pytest
 from fake_session import SQL, FakeSession, serving
 
+from windrow.hosts.figures import figures_of
+from windrow.hosts.report import FORMAT
+from windrow.hosts.tally import Aside, Tally
 from windrow.serve.app import application
 from windrow.serve.gate import LONGEST
 
 PATHS = [
     ("GET", "/health"),
+    ("GET", "/metrics"),
+    ("GET", "/report"),
     ("GET", "/queries"),
     ("POST", "/queries"),
     ("GET", "/queries/q"),
@@ -54,6 +61,31 @@ def test_the_life_of_a_query(served):
     assert [q["name"] for q in http.get("/queries").json()["queries"]] == ["p", "q"]
     assert http.delete("/queries/q").json() == {"dropped": "q"}
     assert [q["name"] for q in http.get("/queries").json()["queries"]] == ["p"]
+
+
+def written():
+    """What a micro-batch leaves."""
+    tally = {**Tally(4, {"s": 7}).to_json(), "late": {"stage0/1-paned": {**asdict(Aside(2)), "examples": ["secret"]}}}
+    part = {"format": FORMAT, "tally": tally, "waits": [], "state": {}, "outline": None}
+    took = {"triggerExecution": 250}
+    return {"format": FORMAT, "batch": 4, "began": "now", "milliseconds": took, "parts": [part]}
+
+
+def test_figures_of_the_last_micro_batch(served):
+    assert error_of(served.http.get("/metrics")) == (503, "no micro-batch has ended yet")
+    assert error_of(served.http.get("/report")) == (503, "no micro-batch has ended yet")
+    served.session.written = written()
+    served.add()
+    served.session.finish()
+    text = served.http.get("/metrics")
+    assert text.headers["content-type"].startswith("text/plain")
+    lines = text.text.splitlines()
+    assert {"windrow_micro_batch 4", "windrow_micro_batch_seconds 0.25"} < set(lines)
+    assert {'windrow_rows_late_total{at="stage0/1-paned"} 2', 'windrow_query_results_total{query="q"} 1'} < set(lines)
+    report = served.http.get("/report").json()
+    assert (report["batch"], report["queries"]) == (4, {"q": 1})
+    assert "secret" not in json.dumps(report)
+    assert figures_of(report).late == {"stage0/1-paned": 2}
 
 
 def test_a_query_that_fails_is_shown_and_the_others_go_on(served):
@@ -273,6 +305,7 @@ def test_a_wrong_method_is_told_all_that_the_path_has(served, path):
 
 def test_head_is_get_without_the_body(served):
     served.add()
+    served.session.written = written()
     for path in (path for method, path in PATHS[:-1] if method == "GET"):
         response = served.http.head(path)
         assert (response.status_code, response.content) == (200, b"")

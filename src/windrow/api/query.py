@@ -281,7 +281,7 @@ class Query:
         beyond: what waits then is what would wait if they were streams.
 
         >>> from windrow import count, stream
-        >>> late = stream([{"t": 1}, {"t": 9}], "t", slack=60, name="s").window(10).agg(n=count())
+        >>> late = stream([{"t": 1}, {"t": 19}], "t", slack=60, name="s").window(10).agg(n=count())
         >>> late.why().cause.name
         'slack too large'
         """

@@ -20,6 +20,7 @@ from windrow.cli import (
     run,
     serve,
     tail,
+    top,
     why,
 )
 from windrow.cli import list as list_queries
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 app.command("run", epilog=run.EXAMPLES)(run.run)
 app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
+app.command("top", epilog=top.EXAMPLES)(top.top)
 app.command("why", epilog=why.EXAMPLES)(why.why)
 app.command("serve", epilog=serve.EXAMPLES)(serve.serve)
 app.command("add", epilog=add.EXAMPLES)(add.add)

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from windrow.cli import inputs, topics
 from windrow.cli.checkpoint import beside
+from windrow.cli.metrics import Published, published
 from windrow.cli.progress import COUNTS, Totals, follow
 from windrow.cli.tables import show_batch
 from windrow.cli.warned import Shown
@@ -62,6 +63,10 @@ def run(
         str | None,
         typer.Option(help="The most state a shard may hold, such as '2 GB'; beyond it the query stops."),
     ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(help="Figures for Prometheus and windrow top: a port, HOST:PORT, or a file that ends in .prom."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with the totals at the end.")] = False,
 ) -> None:
     """Run a query continuously, or over the files that exist now (--once). Continue a run with its --checkpoint."""
@@ -74,9 +79,9 @@ def run(
         checkpoints.check(folder)
     options = inputs.Options(progress, slack, punctuation, parse, row_num, row_slack, schema, delay, idle_after)
     shown_already = warnings.catch_warnings(action="ignore", category=WindrowWarning)
-    with inputs.spark_session(shards) as spark, shown_already:
+    console = Console(stderr=True)
+    with published(metrics, console.print) as told, inputs.spark_session(shards) as spark, shown_already:
         built = inputs.query(text, source, options, spark, max_files)
-        console = Console(stderr=True)
         shown = Shown(built, built._kept(kept), console)
         if late_rows is None:
             results = built.to_spark(shards, state_limit=state_limit, checkpoint=kept)
@@ -86,19 +91,25 @@ def run(
             started = [("results", start(_writer(both, kept, once).foreachBatch(Both(sink, late_rows))))]
         if bad_rows is not None:
             started.append(("bad rows", _start(built.bad_rows(), bad_rows, side, once)))
-        total = _finish(started, console, shown)
+        total = _finish(started, console, shown, told)
     if as_json:
         counts: dict[str, Any] = {name: total.counts[name] for name in COUNTS}
         typer.echo(json.dumps({**counts, "batches": total.batches, "state_bytes": total.state_bytes}))
 
 
-def _finish(started: list[tuple[str, StreamingQuery]], console: Console, shown: Shown) -> Totals:
+def _finish(started: list[tuple[str, StreamingQuery]], console: Console, shown: Shown, told: Published) -> Totals:
     """Follow the queries to their end; the totals are those of the first, and so are the warnings."""
     from pyspark.errors import PySparkException
 
     first, running = started[0]
+
+    def moved(name: str) -> None:
+        if name == first:
+            shown.update(running)
+            told.update(running)
+
     try:
-        totals = follow(started, console, lambda name: shown.update(running) if name == first else None)
+        totals = follow(started, console, moved)
         shown.end()
         return totals[0]
     except KeyboardInterrupt:

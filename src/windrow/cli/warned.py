@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from windrow.api.query import Query
-from windrow.hosts.report import EPOCH, Report, merged
+from windrow.hosts.report import EPOCH, Report
+from windrow.hosts.reporting import merged
 from windrow.hosts.spark.kept import Kept
 from windrow.hosts.spark.reports import reports_in
 from windrow.hosts.warnings import Warned, Watching

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from windrow.hosts.outline import DATE, TIME, ZONED
-from windrow.hosts.report import Report, Source, merged, stage_of
+from windrow.hosts.report import Report, Source, stage_of
+from windrow.hosts.reporting import merged
 
 DAY = 86_400.0
 
@@ -15,9 +16,8 @@ DAY = 86_400.0
 @dataclass(frozen=True)
 class StreamFigures:
     """A source. ``promise`` is text, ``promised`` the same as a number: seconds since 1970 of times, else itself.
-    ``lag``: how far it is behind the greatest value. ``disorder``: how far the rows of the last micro-batch reach
-    back behind the greatest value of those before. Both in seconds, or in units of the attribute; None where nothing is
-    known.
+    ``lag``: how far it is behind the greatest value. ``disorder``: how far the rows of the last micro-batch reach back
+    behind the greatest value of those before. Both in seconds, or units of the attribute; None where nothing is known.
     """
 
     name: str

@@ -58,6 +58,7 @@ class StageOutline:
     slide: int | None = None
     origin: int = 0
     keys: tuple[str, ...] = ()
+    arms: int = 1  # how many inputs it has whose rows meet, as in a join
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,8 @@ def _stage(stage: Stage, ways: Entries) -> StageOutline:
     says = steps[0].says if steps else stage.arms[0].meeting.says
     sources = tuple(dict.fromkeys(origin.source for arm in ways.arms for origin in arm.origins))
     if not isinstance(node, WindowAggregate):
-        return StageOutline(stage.number, says, stage.algorithm, _kind_of_inputs(stage), sources)
+        kind, arms = _kind_of_inputs(stage), len(stage.arms)
+        return StageOutline(stage.number, says, stage.algorithm, kind, sources, arms=arms)
     kind = ROWS if node.by_rows else kind_of(node.bound)
     keys = tuple(name for name, _ in node.keys)
     shape = node.window.sliding

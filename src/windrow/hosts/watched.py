@@ -9,7 +9,8 @@ import polars as pl
 
 from windrow.graph import Graph
 from windrow.hosts.outline import Outline
-from windrow.hosts.report import Report, merged, note_judge, part_report
+from windrow.hosts.report import Report
+from windrow.hosts.reporting import merged, note_judge, part_report
 from windrow.hosts.tally import OF, Flows, Tally
 from windrow.operators import Generate, Punctuate
 from windrow.operators.operator import Item, Side, Stateless

@@ -12,13 +12,15 @@ import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from windrow.errors import InternalError, WindrowError
+from windrow.hosts.figures import figures_of, prometheus
 from windrow.serve import requests
 from windrow.serve.gate import Gate
+from windrow.serve.metrics import TEXT, public
 from windrow.serve.results import Events, Format, JsonLines, Tail, written
 from windrow.serve.session import QueryInfo, Session
 
@@ -36,6 +38,8 @@ def application(
     api = Api(session, stopping, pause)
     paths: dict[str, dict[str, Endpoint]] = {
         "/health": {"GET": api.health},
+        "/metrics": {"GET": api.metrics},
+        "/report": {"GET": api.report},
         "/queries": {"GET": api.list, "POST": api.add},
         "/queries/{name}": {"GET": api.show, "DELETE": api.drop},
         "/queries/{name}/pause": {"POST": api.pause},
@@ -65,6 +69,23 @@ class Api:
         if error is not None:
             return JSONResponse({"status": "stopped", "error": error}, 503)
         return JSONResponse({"status": "running", "error": None})
+
+    async def metrics(self, request: Request) -> Response:
+        """The figures of the last micro-batch, for Prometheus."""
+        requests.no_parameters(request)
+        return PlainTextResponse(prometheus(figures_of(await self._latest())), media_type=TEXT)
+
+    async def report(self, request: Request) -> Response:
+        """What the last micro-batch has left, for ``windrow top``."""
+        requests.no_parameters(request)
+        return JSONResponse(await self._latest())
+
+    async def _latest(self) -> dict[str, Any]:
+        found = await self._readers(self.session.latest)
+        if found is None:
+            raise HTTPException(503, "no micro-batch has ended yet")
+        queries = await self._readers(self.session.queries)
+        return {**public(found), "queries": {name: queries[name].rows_out for name in sorted(queries)}}
 
     async def list(self, request: Request) -> Response:
         """All queries."""

@@ -27,9 +27,9 @@ class Client:
     The environment's proxies are not used: they are not on this machine, and would see the token.
     """
 
-    def __init__(self, address: str, token: str) -> None:
+    def __init__(self, address: str, token: str | None) -> None:
         self.address = address
-        headers = {"Authorization": f"Bearer {token}"}
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._http = httpx.Client(base_url=address, headers=headers, timeout=TIMEOUT, trust_env=False)
 
     def __enter__(self) -> Client:
@@ -57,6 +57,17 @@ class Client:
     def queries(self) -> list[dict[str, Any]]:
         """All queries by name."""
         found: list[dict[str, Any]] = self._ask("GET", "/queries")["queries"]
+        return found
+
+    def report(self) -> dict[str, Any] | None:
+        """What the last micro-batch has left; None if there was none yet."""
+        with self._reached():
+            response = self._http.get("/report")
+        if response.status_code == httpx.codes.SERVICE_UNAVAILABLE:
+            return None
+        if not response.is_success:
+            raise _error(response)
+        found: dict[str, Any] = _json(response)
         return found
 
     def results(self, name: str, after: int = -1, follow: bool = False) -> Iterator[str]:
@@ -101,6 +112,16 @@ def connect(server: str) -> Client:
     if not token:
         raise WindrowError(f"a server by its URL needs the token in ${TOKEN}; or give its folder, which has the token")
     return Client(server, token)
+
+
+def report_at(address: str) -> dict[str, Any] | None:
+    """What the last micro-batch has left, of a server of a session or of ``windrow run --metrics``, which has no token.
+
+    The token in $WINDROW_TOKEN is sent to this machine, or encrypted, only.
+    """
+    safe = is_loopback(httpx.URL(address).host) or address.startswith("https://")
+    with Client(address, os.environ.get(TOKEN) if safe else None) as client:
+        return client.report()
 
 
 def _path(name: str, what: str = "") -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from windrow.hosts.arrivals import Clock
     from windrow.hosts.local import Value
     from windrow.hosts.spark.standing import Sink, StandingQueries
+    from windrow.hosts.why import Why
 
 
 @dataclass(frozen=True)
@@ -354,6 +355,16 @@ class Session:
         """On Spark: wait until all rows that are there now have been processed."""
         self._on_spark("process_available").process_available()
         return self
+
+    def latest(self) -> Mapping[str, Any] | None:
+        """On Spark: what the last micro-batch has left of the figures of the session; None before the first."""
+        return self._on_spark("latest").latest()
+
+    def why(self) -> Why:
+        """On Spark: why results of its queries do not come, or not all of them. See ``Query.why``."""
+        from windrow.hosts.spark.reports import explained
+
+        return explained(self._on_spark("why").folder)
 
     def error(self) -> str | None:
         """On Spark: why the session has stopped, if by an error of more than one query."""

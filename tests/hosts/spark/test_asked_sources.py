@@ -36,7 +36,7 @@ PROMISES = {
     "slack, delay": {"slack": "3 seconds", "delay": "5 seconds"},
     "partitions, idle": {"punctuation": wr.promise.partitions("p", 2, "3 seconds"), "idle_after": "20 seconds"},
     "partitions, delay": {"punctuation": wr.promise.partitions("p", 2, "3 seconds"), "delay": "4 seconds"},
-    "rows, delay": {"punctuation": wr.promise.rows(3), "row_num": "nr", "delay": "3 seconds"},
+    "rows, delay": {"punctuation": wr.promise.rows(30), "row_num": "nr", "delay": "3 seconds"},
     "estimated, idle": {"punctuation": wr.promise.estimated("3 seconds"), "idle_after": "25 seconds"},
     "no question": {"slack": "3 seconds"},
 }
@@ -179,3 +179,14 @@ def test_an_answer_beside_rows_says_only_since_when_a_source_is_idle():
     assert running.push(given, asked=micros(80)).wanted == {0: micros(110)}
     given = {"other": rows((61, "a", 0, 3)), "control": rows().clear()}
     assert running.push(given, asked=micros(110)).results["n"].to_list() == [2]
+
+
+def test_a_task_without_rows_says_nothing():
+    """It made a source that had been idle begin to be idle anew."""
+    spark = SimulatedSpark(2)
+    source = wr.stream(spark.stream(SCHEMA), "t", slack="2 seconds", idle_after="30 seconds", name="s")
+    running = spark.start(source.window("10 seconds").agg(n=wr.count()))
+    running.push({"s": rows((1, "a", 0, 0))})
+    running.push({}, asked=micros(60))
+    running.push({"s": rows()})  # Spark runs a task for it all the same
+    assert running.push({}, asked=micros(90)).results["n"].to_list() == [1]

@@ -7,7 +7,7 @@ import pytest
 
 import windrow as wr
 from windrow import count
-from windrow.hosts.report import merged
+from windrow.hosts.reporting import merged
 from windrow.hosts.why import why
 from windrow.testing.simulated import SimulatedSpark
 
@@ -282,3 +282,28 @@ def test_late_and_bad_rows_have_examples(host):
     assert '"late"' in late.examples[0]
     assert where.endswith("the progress value is NULL")
     assert '"k": "nul"' in aside.examples[0]
+
+
+def test_a_filter_that_leaves_nothing_to_join_with(host):
+    left, right = host.source("left", slack="1 minute"), host.source("right", slack="1 minute")
+    host.start(left.join(right.where("n > 100"), on="k", within=("0 minutes", "5 minutes")))
+    for at in (0, 10, 20):
+        host.push(left=rows(at), right=rows(at))
+    found(host, "filter removes everything", "The condition n > 100 has removed all 3 rows of source `right`")
+
+
+def test_a_filter_that_removes_one_of_several_streams_is_not_why_the_others_wait(host):
+    data, other = host.source("data", slack="1 minute"), host.source("other", slack="1 minute")
+    host.start(per_minute(data.union(other.where("n > 100"))))
+    host.push(data=rows(0, 1), other=rows(0))
+    found(host, "waiting", "2024-01-01 12:05:00 is needed")
+
+
+def test_a_window_over_windows_asks_its_source_for_what_the_outer_one_needs(host):
+    first = per_minute(host.source("data", slack="1 minute"))
+    host.start(first.window("1 hour", on="window_time").agg(rows=wr.sum("rows")))
+    host.push(data=rows(0, 20))
+    host.push(data=rows(30))
+    report = host.why().report
+    [outer] = [held for held in report.held if held.stage == 1]
+    assert report.source("data:ts").text(outer.asks["data:ts"]) == "2024-01-01 13:00:00"

@@ -14,7 +14,7 @@ from windrow.graph import Graph, Output
 from windrow.hosts.counters import Counter
 from windrow.hosts.isolation import isolate, queries_behind
 from windrow.hosts.outline import NOTHING, Outline
-from windrow.hosts.report import note_judge, part_report
+from windrow.hosts.reporting import note_judge, part_report
 from windrow.hosts.spark.exchange import MADE, NOTED, OUT, Kind, Row, decode
 from windrow.hosts.spark.map_side import Branch
 from windrow.hosts.spark.outbox import Outbox, Outboxes, Route, Sender
@@ -279,7 +279,7 @@ class _Batch:
                 self.evidence.setdefault(at, []).append(row)
             case Kind.MARKS:
                 self.marks.setdefault(at, []).append(row)
-            case Kind.ASKED:
+            case Kind.ASKED if row.value or row.blob is not None:  # not of a task without rows and answers
                 self.answers.setdefault(at, []).append(row)
             case Kind.PROMISE:
                 about = at, row.blob
@@ -331,7 +331,7 @@ def _answers(rows: list[Row]) -> pl.DataFrame:
     heard = any(row.value for row in rows)
     found = [decode(row.blob, "an answer") for row in _in_order(rows) if row.blob is not None]
     if not found:
-        return answers([Answer(None, None, False, heard)])
+        return answers([Answer(None, None, False, True)])
     everywhere = pl.col(PART).is_null() & heard
     return pl.concat(found).with_columns(pl.col(HEARD) | everywhere)
 

@@ -1,7 +1,9 @@
 """The figures of a query among Spark's own metrics, so that its sinks show them: JMX, Prometheus, Graphite, CSV.
 
 Spark registers sources of metrics in its driver: objects of a Java interface with a name and a registry. A Python
-object can be one, through the same way back that tells Python of a query's progress.
+object can be one, through the same way back that tells Python of a query's progress. The object that they are
+registered with is a field of Spark's environment; its method cannot be called from Python, because looking for it loads
+classes that Spark does not ship.
 """
 
 from __future__ import annotations
@@ -14,14 +16,14 @@ from windrow.hosts.figures import Figures, families
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PLAIN = re.compile(r"[^A-Za-z0-9_.-]+")
+PLAIN = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 class Gauges:
     """A source of metrics named ``windrow.QUERY``. A gauge stands for each figure, under its name and its labels."""
 
     def __init__(self, spark: SparkSession, query: str) -> None:
-        self.name = PLAIN.sub("_", f"windrow.{query}")
+        self.spark, self.name = spark, f"windrow.{PLAIN.sub('_', query)}"
         self.jvm: Any = spark.sparkContext._jvm
         self.registry = self.jvm.com.codahale.metrics.MetricRegistry()
         self.gauges: dict[str, Any] = {}
@@ -29,27 +31,25 @@ class Gauges:
 
     def show(self, found: Figures) -> None:
         """Set all gauges; those that are new appear in Spark's sinks from now on."""
+        if not self.registered:
+            self.registered = True
+            metrics_system(self.spark).registerSource(self)
         for name, _, _, samples in families(found):
             for of, value in samples:
-                self._gauge(".".join([name.removeprefix("windrow_"), *of.values()])).setValue(float(value))
-        if not self.registered:
-            self._system().registerSource(self)
-            self.registered = True
+                labels = (PLAIN.sub("_", label) for label in of.values())
+                self._gauge(".".join([name.removeprefix("windrow_"), *labels])).setValue(float(value))
 
     def _gauge(self, name: str) -> Any:
-        plain = PLAIN.sub("_", name)
-        if plain not in self.gauges:
-            self.gauges[plain] = self.registry.gauge(plain)
-        return self.gauges[plain]
+        if name not in self.gauges:
+            self.gauges[name] = self.jvm.com.codahale.metrics.DefaultSettableGauge(0.0)
+            self.registry.register(name, self.gauges[name])
+        return self.gauges[name]
 
     def remove(self) -> None:
-        """The query has ended."""
-        if self.registered:
-            self._system().removeSource(self)
-            self.registered = False
-
-    def _system(self) -> Any:
-        return self.jvm.org.apache.spark.SparkEnv.get().metricsSystem()
+        """The query has ended: its gauges leave Spark's metrics."""
+        for name in self.gauges:
+            self.registry.remove(name)
+        self.gauges.clear()
 
     # -- what Spark asks -----------------------------------------------------------------------------------------
     def sourceName(self) -> str:  # noqa: N802 (Spark's name)
@@ -60,3 +60,11 @@ class Gauges:
 
     class Java:
         implements = ("org.apache.spark.metrics.source.Source",)
+
+
+def metrics_system(spark: SparkSession) -> Any:
+    """What Spark's driver registers its metrics with."""
+    jvm: Any = spark.sparkContext._jvm
+    field = jvm.java.lang.Class.forName("org.apache.spark.SparkEnv").getDeclaredField("metricsSystem")
+    field.setAccessible(True)
+    return field.get(spark.sparkContext._jsc.sc().env())

@@ -18,8 +18,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQueryListener
 
 from windrow.errors import CheckpointError
-from windrow.hosts.report import FORMAT, Report, merged
+from windrow.hosts.figures import figures_of
+from windrow.hosts.report import FORMAT, Report
+from windrow.hosts.reporting import merged
 from windrow.hosts.spark.exchange import METRICS, REPORTS
+from windrow.hosts.spark.gauges import Gauges
 from windrow.hosts.spark.place import local
 from windrow.hosts.spark.session_record import Record, committed
 from windrow.hosts.spark.shard import REPORT, report_in
@@ -59,6 +62,7 @@ class ReportFile(StreamingQueryListener):  # type: ignore[misc]
         self.spark, self.folder = spark, Path(local(checkpoint))
         self.query: str | None = None  # its id, once it has begun
         self.run: str | None = None
+        self.gauges: Gauges | None = None
 
     @classmethod
     def of(cls, spark: SparkSession | None, checkpoint: str) -> None:
@@ -77,7 +81,10 @@ class ReportFile(StreamingQueryListener):  # type: ignore[misc]
         self.run = self.run or str(progress.runId)
         try:
             if parts := reports_in(progress):
-                write(self.folder / FILE, snapshot(progress, parts))
+                found = snapshot(progress, parts)
+                write(self.folder / FILE, found)
+                self.gauges = self.gauges or Gauges(self.spark, str(progress.name or progress.id))
+                self.gauges.show(figures_of(found))
         except Exception:  # a query does not stop because of its report
             _log.warning("cannot write the report of the query to %s", self.folder, exc_info=True)
 
@@ -92,6 +99,8 @@ class ReportFile(StreamingQueryListener):  # type: ignore[misc]
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
         if str(event.runId) == self.run:  # an earlier run of the same query may end after this one has begun
             self.spark.streams.removeListener(self)
+            if self.gauges is not None:
+                self.gauges.remove()
 
 
 def id_of(folder: Path) -> str | None:
@@ -139,19 +148,12 @@ def checkpoint_report(checkpoint: str | Path, log: Path | None = None) -> Report
     Spark is only needed where the last report beside the checkpoint is missing or old; ``log``: where what it prints
     goes, if it has to be started.
     """
-    path = local(str(checkpoint))
-    folder = Path(path)
-    if "://" not in path and (record := Record.opened(folder)) is not None:
-        folder = record.checkpoint
-        path = str(folder)
-    if "://" not in path and not (folder / "metadata").exists():
-        raise CheckpointError(
-            f"{folder} is not the checkpoint of a streaming query: give the folder of --checkpoint, or of the option "
-            "checkpointLocation"
-        )
-    written = None if "://" in path else last_written(folder)
-    if written is not None and written["batch"] >= committed(folder):
-        return merged(written["parts"], times_in(folder))
+    folder = folder_of(checkpoint)
+    path, times = str(folder), times_in(folder) if isinstance(folder, Path) else {}
+    if isinstance(folder, Path):
+        written = last_written(folder)
+        if written is not None and written["batch"] >= committed(folder):
+            return merged(written["parts"], times)
     from windrow.hosts.spark.session import session
 
     parts = stored_reports(SparkSession.getActiveSession() or session(log=log), path)
@@ -160,7 +162,23 @@ def checkpoint_report(checkpoint: str | Path, log: Path | None = None) -> Report
             f"{checkpoint} has no report: no micro-batch has ended yet, or a version of Windrow before reports wrote "
             "it, or the query holds no state. Let it run for a micro-batch with this version"
         )
-    return merged(parts, {} if "://" in path else times_in(folder))
+    return merged(parts, times)
+
+
+def folder_of(checkpoint: str | Path) -> Path | str:
+    """The folder of a checkpoint, which is in that of a session; as text where only Spark can reach it."""
+    path = local(str(checkpoint))
+    if "://" in path:
+        return path
+    folder = Path(path)
+    if (record := Record.opened(folder)) is not None:
+        folder = record.checkpoint
+    if not (folder / "metadata").exists():
+        raise CheckpointError(
+            f"{folder} is not the checkpoint of a streaming query: give the folder of --checkpoint, or of the option "
+            "checkpointLocation"
+        )
+    return folder
 
 
 def last_written(folder: Path) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ from windrow.errors import CheckpointError, PlanError, WindrowError
 from windrow.hosts.spark.compile import session_of, standing_rows
 from windrow.hosts.spark.migrate import carry
 from windrow.hosts.spark.parts_written import SUMMARY, WriteParts
-from windrow.hosts.spark.reports import ReportFile
+from windrow.hosts.spark.reports import ReportFile, last_written
 from windrow.hosts.spark.session import STATE_PARTITIONS, shard_count
 from windrow.hosts.spark.session_record import Record, forget_uncommitted
 from windrow.hosts.spark.session_results import Results
@@ -239,6 +239,10 @@ class StandingQueries:
             if self.query is None:
                 raise PlanError("the session is not running: start() it first")
             self.query.processAllAvailable()
+
+    def latest(self) -> dict[str, Any] | None:
+        """What the last micro-batch has left of its figures."""
+        return last_written(self.record.checkpoint)
 
     def error(self) -> str | None:
         """Why the Spark query has ended, if it has by an error."""

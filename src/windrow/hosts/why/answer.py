@@ -9,7 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from windrow.hosts.report import Report, Source, shown
-from windrow.hosts.why.case import Case, Cause
+from windrow.hosts.why.case import Case, Cause, amount
 from windrow.hosts.why.causes import CAUSES
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _waits(report: Report) -> list[list[str]]:
         stage = report.stage(held.stage)
         wanted = shown(held.promise, "" if stage is None else stage.kind)
         name = f"stage {held.stage} {held.operator}" + (f", input {held.port}" if held.port else "")
-        rows.append([name, f"{held.count:,} {held.holds}", f"{held.bytes:,}", wanted, str(held.batch)])
+        rows.append([name, amount(held), f"{held.bytes:,}", wanted, str(held.batch)])
     return rows
 
 

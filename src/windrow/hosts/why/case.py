@@ -58,6 +58,12 @@ def _days(value: int) -> str:
     return f"{value // DAY} day{'s' * (value != DAY)}"
 
 
+def amount(held: Held) -> str:
+    """How much an operator holds."""
+    one = held.holds.replace("rows", "row").replace("partials", "partial")
+    return f"{held.count:,} {one if held.count == 1 else held.holds}"
+
+
 def merged_runs(runs: Iterable[tuple[int, int]], step: int) -> list[tuple[int, int]]:
     """Runs of several shards put together.
 
@@ -162,8 +168,7 @@ class Case:
         if count and upto is not None:
             windows = "window up to {} is" if count == 1 else "windows up to {} are"
             return f"{count:,} {windows.format(self.waits_text(upto))} ready but for it"
-        holds = wait.holds if wait.count != 1 else wait.holds.replace("rows", "row").replace("partials", "partial")
-        held = f"{wait.count:,} {holds} {'is' if wait.count == 1 else 'are'} held"
+        held = f"{amount(wait)} {'is' if wait.count == 1 else 'are'} held"
         return f"{held} until {self.waits_text(wait.promise)}" if wait.promise != END else f"{held} until the end"
 
     def waits_text(self, value: int) -> str:

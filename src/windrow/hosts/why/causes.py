@@ -41,8 +41,10 @@ def nothing_read(case: Case) -> Cause | None:
 
 
 def filter_removes_everything(case: Case) -> Cause | None:
-    """A condition that none of the rows of a source has met."""
-    if case.report.results:
+    """A condition that none of the rows of a source has met, so that nothing is held, or nothing to join with."""
+    stage = None if case.wait is None else case.report.stage(case.wait.stage)
+    joins = stage is not None and stage.arms > 1 and all(case.is_active(source) for source in case.behind)
+    if case.report.results or not (case.wait is None or joins):
         return None
     for part in case.report.parts:
         if "select" not in part.name or not part.rows_in or part.rows_out or not part.source:
@@ -90,7 +92,7 @@ def future_clock(case: Case) -> Cause | None:
             return case.cause(
                 "future clock",
                 f"A row of source `{source.name}` is at {source.text(seen.greatest)}, {length(ahead, declared.kind)} "
-                f"ahead of the rows that come now ({source.text(high)}): they are late, {_late_text(case)}.",
+                f"ahead of the rows that come now ({source.text(high)}); {_late_text(case)}.",
                 source,
                 "Correct the clock, and keep such rows out: wr.stream(.., ahead='1 minute', arrival=..).",
             )
@@ -312,7 +314,7 @@ def _all_late(case: Case) -> bool:
 
 def _late_text(case: Case) -> str:
     late = sum(aside.count for aside in case.report.late.values())
-    return f"{late:,} row has been late" if late == 1 else f"{late:,} rows have been late"
+    return f"{late:,} row has been late" if late == 1 else f"{late:,} rows have been late so far"
 
 
 def _groups(case: Case) -> tuple[tuple[str, int], ...]:
