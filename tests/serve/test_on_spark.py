@@ -77,7 +77,17 @@ def test_queries_and_their_state_outlive_the_server(visited, tmp_path):
         arrive("second", [(15, "a", 3), (25, "a", 9)])
         return json.loads(next(client.results("bytes", after=seen["batch"], follow=True)))
 
+    def explained():
+        found = CliRunner().invoke(app, ["why", str(tmp_path / "session"), "--json"], catch_exceptions=False)
+        found = json.loads(found.output)
+        sentence = found["cause"]["sentence"].removeprefix("Waiting for source `packets`: ")
+        return sentence, found["report"]["sources"][0]["read"]
+
     seen, [before] = visited(first, described)
+    assert explained() == (
+        "last promise 12, 20 is needed; 1 partial is held until 20.",
+        2,
+    )
     assert seen["rows"] == [{"k": "a", "window_start": 0, "window_end": 10, "total": 40}]
     assert before == {
         "name": "bytes",
@@ -93,3 +103,7 @@ def test_queries_and_their_state_outlive_the_server(visited, tmp_path):
     assert after == before
     assert more["batch"] > seen["batch"]
     assert more["rows"] == [{"k": "a", "window_start": 10, "window_end": 20, "total": 5}]  # of both files
+    assert explained() == (
+        "last promise 25, 30 is needed; 1 partial is held until 30.",
+        4,
+    )

@@ -82,6 +82,7 @@ class Seen:
     missed: int = 0  # how many micro-batches with rows of other sources there were since its last row
     parts: tuple[tuple[str, int], ...] = ()  # the slowest partitions, and how far each has come
     parts_there: int = 0
+    same: int = -1  # since which micro-batch the slowest partition is the same, and has come as far
     asked: int | None = None  # when it was last asked for what it has, in microseconds of the wall clock
 
     def add(self, other: Seen, batch: int) -> None:
@@ -98,7 +99,8 @@ class Seen:
             self.greatest = other.greatest if self.greatest is None else max(self.greatest, other.greatest)
         if other.promised > self.promised:
             self.promised, self.moved = other.promised, batch
-        if other.parts_there:
+        if other.parts:
+            self.same = batch if self.parts[:1] != other.parts[:1] else self.same
             self.parts, self.parts_there = other.parts, other.parts_there
         self.asked = self.asked if other.asked is None else other.asked
 
@@ -108,7 +110,7 @@ class Seen:
         spans = [v for v in (self.least, self.greatest, other.least, other.greatest) if v is not None]
         self.least, self.greatest = (min(spans), max(spans)) if spans else (None, None)
         self.promised = max(self.promised, other.promised)
-        if other.parts_there:
+        if other.parts:
             self.parts, self.parts_there = other.parts, other.parts_there
         self.asked = self.asked if other.asked is None else other.asked
 

@@ -14,6 +14,7 @@ import windrow as wr
 from windrow.errors import PlanError
 from windrow.hosts.ring.links import Address, Listener, TcpLinks
 from windrow.hosts.spark.compile import BAD_ROWS, LATE_ROWS, RESULTS
+from windrow.hosts.spark.reports import checkpoint_report
 from windrow.hosts.spark.ring import slots
 from windrow.operators.ring.messages import Kind, Message
 from windrow.testing import compare, oracle
@@ -126,6 +127,15 @@ def test_results_equal_the_oracle_with_other_nodes_after_a_restart(out, name):
     closed = expected.filter(pl.max_horizontal(*TIMES) < promised)
     assert 20 < closed.height < expected.height
     compare(of(out, name, RESULTS).cast(expected.schema), closed, name)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_the_checkpoint_knows_what_came_and_what_waits(out, name):
+    report = checkpoint_report(out / "state" / name)
+    rows = {each: sum(frame(each, number).height for number in range(FILES)) for each in "abc"}
+    assert {source.name: source.read for source in report.sources} == rows  # over both starts
+    assert {held.operator for held in report.held} == {"join"}
+    assert report.shards == 2
 
 
 @pytest.mark.parametrize("name", QUERIES)

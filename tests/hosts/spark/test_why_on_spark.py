@@ -81,7 +81,7 @@ def test_an_idle_source_of_a_query_that_runs_and_of_one_that_was_stopped(spark, 
         ]
     [selected] = [part for part in told[-1].report.parts if part.source == "filtered" and "select" in part.name]
     assert (selected.rows_in, selected.rows_out) == (4, 0)
-    assert told[1].cause.since.startswith("micro-batch 0, 20")  # the wall clock is in the offsets
+    assert told[1].cause.since.startswith("micro-batch 0 (20")  # the wall clock is in the offsets
     found = CliRunner().invoke(app, ["why", str(checkpoint), "--check"])
     assert (found.exit_code, found.output.splitlines()[0]) == (3, told[-1].cause.sentence)
     put(tmp_path / "control", 1, 60)

@@ -115,12 +115,14 @@ def test_a_stuck_partition(host):
     host.push(data=pl.concat([rows(0, 20, k="p0"), rows(1, 19, k="p1")]))
     found(host, "stuck partition", "Waiting for 1 of the 3 partitions of source `data` (by k): nothing has come")
     host.push(data=pl.concat([rows(25, k="p0"), rows(24, k="p1"), rows(8, k="p2")]))
+    assert host.why().cause.name == "waiting"  # all of them go on
     host.push(data=pl.concat([rows(26, k="p0"), rows(25, k="p1")]))
     cause = found(
         host,
         "stuck partition",
-        "Waiting for partition p2 of source `data`: it has come to 2024-01-01 12:08:00",
-        "the furthest one to 2024-01-01 12:26:00",
+        "Waiting for partition p2 of source `data`: it has come to 2024-01-01 12:08:00, and no further",
+        "since micro-batch 1;",
+        "the furthest one has come to 2024-01-01 12:26:00",
         "last promise 2024-01-01 12:07:00",
     )
     assert (cause.source, cause.at, cause.needs) == ("data", "p2", "2024-01-01 12:10:00")

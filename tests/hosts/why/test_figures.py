@@ -1,6 +1,7 @@
 """The figures of a report, as text for Prometheus, over HTTP, in a file, and in the terminal."""
 
 import json
+import time
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -12,6 +13,7 @@ import windrow as wr
 from windrow import count
 from windrow.cli import app
 from windrow.cli.metrics import published
+from windrow.cli.top import _news
 from windrow.errors import QueryError
 from windrow.hosts.figures import figures_of, prometheus
 from windrow.hosts.spark.reports import FILE, write
@@ -133,3 +135,11 @@ def test_why_and_top_say_what_is_wrong_with_a_folder(tmp_path):
     (tmp_path / "metadata").write_text('{"id": "1"}')
     found = CliRunner().invoke(app, ["top", str(tmp_path), "--once"])
     assert "no micro-batch has left its figures yet" in str(found.exception)
+
+
+def test_top_follows_micro_batches(monkeypatch):
+    came = [None, written(1), written(1), written(3)]
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    found = _news(lambda: came.pop(0), 1.0, once=False)
+    assert [next(found).batch, next(found).batch] == [0, 2]
+    assert came == []

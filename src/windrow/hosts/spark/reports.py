@@ -21,9 +21,11 @@ from windrow.errors import CheckpointError
 from windrow.hosts.figures import figures_of
 from windrow.hosts.report import FORMAT, Report
 from windrow.hosts.reporting import merged
-from windrow.hosts.spark.exchange import METRICS, REPORTS
+from windrow.hosts.ring.store import Store
+from windrow.hosts.spark.exchange import METRICS, REPORTS, decode
 from windrow.hosts.spark.gauges import Gauges
 from windrow.hosts.spark.place import local
+from windrow.hosts.spark.ring import FOLDER
 from windrow.hosts.spark.session_record import Record, committed
 from windrow.hosts.spark.shard import REPORT, report_in
 from windrow.hosts.why import Why, why
@@ -156,7 +158,9 @@ def checkpoint_report(checkpoint: str | Path, log: Path | None = None) -> Report
             return merged(written["parts"], times)
     from windrow.hosts.spark.session import session
 
-    parts = stored_reports(SparkSession.getActiveSession() or session(log=log), path)
+    parts = reports_of_rings(folder) if isinstance(folder, Path) else []
+    if not isinstance(folder, Path) or (folder / "state").is_dir():
+        parts += stored_reports(SparkSession.getActiveSession() or session(log=log), path)
     if not parts:
         raise CheckpointError(
             f"{checkpoint} has no report: no micro-batch has ended yet, or a version of Windrow before reports wrote "
@@ -197,8 +201,21 @@ def stored_reports(spark: SparkSession, checkpoint: str) -> list[dict[str, Any]]
         reader = spark.read.format("statestore").option("path", checkpoint).option("operatorId", operator)
         rows = reader.option("stateVarName", "chunks").load().where(f"user_map_key.name = '{REPORT}'")
         for row in rows.selectExpr("key.shard AS shard", "user_map_value.blob AS blob").collect():
-            part = report_in(bytes(row.blob), f"the report of shard {row.shard}")
+            part = report_in(decode(bytes(row.blob), f"the report of shard {row.shard}"))
             found += [part] if part is not None else []
+    return found
+
+
+def reports_of_rings(folder: Path) -> list[dict[str, Any]]:
+    """The reports of the nodes of rings, whose state is in files of their own."""
+    found = []
+    for level in sorted((folder / FOLDER).glob("*/*")):
+        store = Store(str(level))
+        last = store.last()
+        for places in () if last is None else last.nodes:
+            if REPORT in places:
+                part = report_in(store.read({REPORT: places[REPORT]})[REPORT])
+                found += [part] if part is not None else []
     return found
 
 

@@ -28,6 +28,7 @@ from windrow.hosts.spark.exchange import ARROW, COLUMNS, Row, partition_of, reco
 from windrow.hosts.spark.fragment import Fragment, Wiring
 from windrow.hosts.spark.identity import difference, identity
 from windrow.hosts.spark.live_graphs import LiveGraphs
+from windrow.hosts.spark.shard import REPORT, chunk_of, report_in
 from windrow.operators.ring.ring import Ring
 from windrow.planner import Plan
 
@@ -121,13 +122,16 @@ class RingTask:
         if wired is None:
             wired = self.fragment.wiring()
             if before is not None and kept is not None:
-                wired.graph.restore(kept[0].read(before.nodes[node]))
+                state = dict(kept[0].read(before.nodes[node]))
+                wired.report = report_in(state.pop(REPORT)) if REPORT in state else None
+                wired.graph.restore(state)
         return wired
 
     def _commit(self, links: TcpLinks, wired: Wiring, before: Manifest | None, store: Store, number: int) -> None:
         """Before Spark commits the micro-batch."""
         old = {} if before is None else before.nodes[links.node]
-        written = store.write(number, links.node, wired.graph.changes(), old)
+        changes = {**wired.graph.changes(), REPORT: chunk_of(wired.report)}
+        written = store.write(number, links.node, changes, old)
         token = agreed(links, store, number, self.identity, written)
         _live.put((self.run_id, self.fragment.shards[links.node]), token, wired, lambda _place: token)
 

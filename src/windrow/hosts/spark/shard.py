@@ -46,9 +46,14 @@ def declared(handle: StatefulProcessorHandle) -> Variables:
     return Variables(identity, version, handle.getMapState("chunks", "name STRING", "blob BINARY"))
 
 
-def report_in(blob: bytes, what: str) -> dict[str, Any] | None:
+def chunk_of(report: Mapping[str, Any] | None) -> pl.DataFrame:
+    """A report as a chunk of state."""
+    return pl.DataFrame({"json": [json.dumps(report)]})
+
+
+def report_in(chunk: pl.DataFrame) -> dict[str, Any] | None:
     """The report in a chunk; None if another version has written it."""
-    found = json.loads(decode(blob, what)["json"][0])
+    found = json.loads(chunk["json"][0])
     return found if isinstance(found, dict) and found.get("format") == FORMAT else None
 
 
@@ -102,7 +107,7 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
                 else:
                     self.chunks.updateValue((key,), (value,))
         self.version.update((str(now),))
-        self.chunks.updateValue((REPORT,), (encode(pl.DataFrame({"json": [json.dumps(wired.report)]})),))
+        self.chunks.updateValue((REPORT,), (encode(chunk_of(wired.report)),))
         copy = live_copy(self.run_id, shard)
         if copy is not None:
             copy.store(None if before is None else before.token, now.token, changes, graph.snapshot)
@@ -147,7 +152,7 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
         """The report of the last micro-batch; none from an older version, or from one that knows it differently."""
         if not self.chunks.containsKey((REPORT,)):
             return None
-        return report_in(self.chunks.getValue((REPORT,))[0], f"the report of shard {shard}")
+        return report_in(decode(self.chunks.getValue((REPORT,))[0], f"the report of shard {shard}"))
 
     def _stored_state(self, shard: int) -> State:
         values = {k[0]: v[0] for k, v in self.chunks.iterator() if k[0] != REPORT}

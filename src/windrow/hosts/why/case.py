@@ -135,11 +135,12 @@ class Case:
 
     def since(self, source: Source) -> str:
         """Since when a source has not promised more."""
-        moved = source.seen.moved
-        if moved < 0:
-            return "the start"
-        began = clock(self.report.times.get(moved))
-        return f"micro-batch {moved}" + ("" if began is None else f", {began} by the wall clock")
+        return "the start" if source.seen.moved < 0 else self.when(source.seen.moved)
+
+    def when(self, batch: int) -> str:
+        """A micro-batch, and when it began, if that is known."""
+        began = clock(self.report.times.get(batch))
+        return f"micro-batch {batch}" + ("" if began is None else f" ({began} by the wall clock)")
 
     @cached_property
     def ready(self) -> tuple[int, int | None]:

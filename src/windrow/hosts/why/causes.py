@@ -144,11 +144,12 @@ def stuck_partition(case: Case) -> Cause | None:
                 "See why its producer sends nothing, or let the source be asked: delay=.. or idle_after=...",
                 part,
             )
-        if seen.greatest is not None and reached < seen.greatest:
+        if seen.greatest is not None and reached < seen.greatest and seen.came > seen.same:
             return case.cause(
                 "stuck partition",
-                f"Waiting for partition {part} of source `{source.name}`: it has come to {source.text(reached)} and "
-                f"the furthest one to {source.text(seen.greatest)}; {case.last(source)}; {case.held_text}.",
+                f"Waiting for partition {part} of source `{source.name}`: it has come to {source.text(reached)}, and "
+                f"no further since {case.when(max(seen.same, 0))}; the furthest one has come to "
+                f"{source.text(seen.greatest)}; {case.last(source)}; {case.held_text}.",
                 source,
                 "See whether its producer still writes.",
                 part,
@@ -204,7 +205,8 @@ def idle_source(case: Case) -> Cause | None:
         others = [other for other in case.sources if other.seen.came > source.seen.came]
         if source.declared.kind == ROWS or case.is_active(source) or not others:
             continue
-        rows = "no row has come from it" if source.seen.came < 0 else f"no rows since micro-batch {source.seen.came}"
+        came = source.seen.came
+        rows = "no row has come from it" if came < 0 else f"no rows since {case.when(came)}"
         return case.cause(
             "idle source",
             f"Waiting for source `{source.name}`: {case.last(source)}, {rows}; {case.held_text}.",
