@@ -21,7 +21,7 @@ from windrow.cli.run import reason
 from windrow.cli.warned import Shown
 from windrow.errors import DataError, PlanError, QueryError, WindrowError
 from windrow.hosts.reporting import part_report
-from windrow.hosts.spark.exchange import METRICS, REPORTS
+from windrow.hosts.spark.exchange import REPORTS, SHARDS
 from windrow.hosts.spark.kept import Kept
 from windrow.hosts.spark.start import start
 from windrow.testing.simulated import SimulatedSpark
@@ -159,7 +159,7 @@ class Reported:
     def __init__(self, reports):
         self.recentProgress = [
             SimpleNamespace(
-                batchId=n, timestamp=f"2024-01-01T10:00:{n:02}.000Z", observedMetrics={METRICS: {REPORTS: [r]}}
+                batchId=n, timestamp=f"2024-01-01T10:00:{n:02}.000Z", observedMetrics={REPORTS: {SHARDS: [r]}}
             )
             for n, r in enumerate(reports)
         ]
