@@ -21,7 +21,7 @@ from windrow.cli.run import reason
 from windrow.cli.warned import Shown
 from windrow.errors import DataError, PlanError, QueryError, WindrowError
 from windrow.hosts.reporting import part_report
-from windrow.hosts.spark.exchange import METRICS, REPORTS
+from windrow.hosts.spark.exchange import REPORTS, SHARDS
 from windrow.hosts.spark.kept import Kept
 from windrow.hosts.spark.start import start
 from windrow.testing.simulated import SimulatedSpark
@@ -39,6 +39,14 @@ def test_doctor_finds_everything_here():
     assert result.exit_code == 0
     assert found["ok"]
     assert {"Python", "Java", "pyspark", "pyarrow", "memory", "disk"} <= {f["what"] for f in found["findings"]}
+
+
+def test_doctor_says_how_to_get_the_client_of_kafka_and_misses_it_not(monkeypatch):
+    monkeypatch.setattr(doctor, "OPTIONAL", {"no-such-client": "for Kafka"})
+    result = run(app, ["doctor", "--json"])
+    [found] = [f for f in json.loads(result.output)["findings"] if f["what"] == "no-such-client"]
+    assert result.exit_code == 0
+    assert (found["ok"], found["advice"]) == (True, "for Kafka")
 
 
 def test_doctor_says_what_is_missing_and_how_to_get_it(monkeypatch):
@@ -151,7 +159,7 @@ class Reported:
     def __init__(self, reports):
         self.recentProgress = [
             SimpleNamespace(
-                batchId=n, timestamp=f"2024-01-01T10:00:{n:02}.000Z", observedMetrics={METRICS: {REPORTS: [r]}}
+                batchId=n, timestamp=f"2024-01-01T10:00:{n:02}.000Z", observedMetrics={REPORTS: {SHARDS: [r]}}
             )
             for n, r in enumerate(reports)
         ]

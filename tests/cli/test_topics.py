@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from windrow.cli.inputs import Options, query, query_of_now
+from windrow.cli.kafka_demo import _compared
 from windrow.cli.run import batch_sink
 from windrow.cli.topics import OF_SINKS, OF_SOURCES, place
 from windrow.errors import QueryError
@@ -75,6 +76,14 @@ def test_a_topic_needs_its_columns():
         built("p=kafka:a:1/t", None)
     with pytest.raises(QueryError, match="--schema @/nowhere"):
         built("p=kafka-avro:a:1/t", "@/nowhere")
+
+
+def test_the_demo_finds_results_that_are_wrong_missing_or_there_twice():
+    expected = pl.DataFrame({"window_end": [1, 1, 2], "src_ip": ["a", "b", "a"], "n": [5, 6, 7], "longest": [9, 9, 9]})
+    assert _compared(expected.reverse(), expected) == (0, 0)
+    assert _compared(pl.concat([expected, expected[1:]]), expected) == (0, 2)
+    assert _compared(expected[1:], expected) == (1, 0)
+    assert _compared(expected.with_columns(n=pl.col("n") + 1), expected) == (3, 0)
 
 
 def test_a_topic_is_a_sink():

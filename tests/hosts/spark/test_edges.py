@@ -75,7 +75,7 @@ def test_the_refusal_names_all_ways_to_make_promises(tmp_path):
     pl.DataFrame({"t": [1]}).write_parquet(tmp_path / "1.parquet")
     source = wr.read_parquet(tmp_path, "t", streaming=True, name="s")
     ways = [n for n, f in vars(wr.promise).items() if getattr(f, "__annotations__", {}).get("return") == "Promise"]
-    assert len(ways) == 8
+    assert len(ways) == 9
     for query in (
         source.window(range=10).agg(n=wr.count()),
         wr.sql("SELECT count(*) AS n FROM s [RANGE 10, WA t]", s=source),

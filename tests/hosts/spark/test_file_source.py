@@ -45,6 +45,7 @@ def ran(frame, folder, name):
     return {k: sum(c[k] or 0 for c in counts) for k in counts[0]} | {"batches": len(counts)} if counts else {}
 
 
+@pytest.mark.filterwarnings("ignore::windrow.WindrowWarning")  # its times do look like seconds
 def test_new_files_are_read_once_over_restarts_and_bad_ones_are_set_aside(spark, tmp_path):
     folder = tmp_path / "in"
     for i in range(3):

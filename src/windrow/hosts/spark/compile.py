@@ -15,7 +15,7 @@ from windrow.hosts.counters import Counter
 from windrow.hosts.described import BAD_SCHEMA
 from windrow.hosts.outline import outline_of
 from windrow.hosts.spark.clock import clock
-from windrow.hosts.spark.exchange import COLUMNS, MADE, METRICS, REPORTS, Kind, decode
+from windrow.hosts.spark.exchange import COLUMNS, MADE, METRICS, REPORTS, SHARDS, Kind, decode
 from windrow.hosts.spark.files import MapFiles, load
 from windrow.hosts.spark.fragment import Fragment, Hosted
 from windrow.hosts.spark.kafka import MapTopic
@@ -280,9 +280,11 @@ class _Compiler:
             return f.sum(f.when(mine, f.col("value")).otherwise(0)).alias(counter.label)
 
         report = f.when((f.col("kind") == int(Kind.REPORT)) & (f.col("port") == MADE), f.col("blob").cast("string"))
-        reports = f.slice(f.collect_list(report), 1, MOST_REPORTS).alias(REPORTS)
-        rows = rows.observe(METRICS, *(count(counter) for counter in Counter), reports)
-        asked = self.plan.asked if self.streaming else {}
+        rows = rows.observe(METRICS, *(count(counter) for counter in Counter))
+        if not self.streaming:
+            return rows
+        rows = rows.observe(REPORTS, f.slice(f.collect_list(report), 1, MOST_REPORTS).alias(SHARDS))
+        asked = self.plan.asked
         return noted(rows, self.watched, list(asked.values())) if asked else rows
 
 

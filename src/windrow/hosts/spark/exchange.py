@@ -64,7 +64,8 @@ ARROW = pa.schema(
     ]
 )
 METRICS = "windrow"  # the name of the counters in a streaming query's ``observedMetrics``
-REPORTS = "reports"  # among them the reports of shards, as JSON
+REPORTS = "windrow-reports"  # the name of what the shards know beside them: a list of reports as JSON, SHARDS
+SHARDS = "shards"
 
 
 # -- blobs -------------------------------------------------------------------------------------------------------------

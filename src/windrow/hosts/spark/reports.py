@@ -22,7 +22,7 @@ from windrow.hosts.figures import figures_of
 from windrow.hosts.report import FORMAT, Report
 from windrow.hosts.reporting import merged
 from windrow.hosts.ring.store import Store
-from windrow.hosts.spark.exchange import METRICS, REPORTS, decode
+from windrow.hosts.spark.exchange import METRICS, REPORTS, SHARDS, decode
 from windrow.hosts.spark.gauges import Gauges
 from windrow.hosts.spark.place import local
 from windrow.hosts.spark.ring import FOLDER
@@ -41,8 +41,8 @@ _log = logging.getLogger(__name__)
 # -- of a query that runs ----------------------------------------------------------------------------------------------
 def reports_in(progress: StreamingQueryProgress) -> list[dict[str, Any]]:
     """The reports of the shards in the progress of a micro-batch; none if the query has no state."""
-    metrics: Any = (progress.observedMetrics or {}).get(METRICS)
-    found = [] if metrics is None else [json.loads(text) for text in metrics[REPORTS] or ()]
+    metrics: Any = (progress.observedMetrics or {}).get(REPORTS)
+    found = [] if metrics is None else [json.loads(text) for text in metrics[SHARDS] or ()]
     return [part for part in found if part.get("format") == FORMAT]
 
 
@@ -116,7 +116,7 @@ def id_of(folder: Path) -> str | None:
 def snapshot(progress: StreamingQueryProgress, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What is written after a micro-batch."""
     metrics: Any = (progress.observedMetrics or {})[METRICS]
-    counts = {name: metrics[name] or 0 for name in metrics.__fields__ if name != REPORTS}
+    counts = {name: metrics[name] or 0 for name in metrics.__fields__}
     return {
         "format": FORMAT,
         "batch": int(progress.batchId),
