@@ -31,15 +31,15 @@ lint: $(STAMP)
 # experiments; tests of operators and SQL, then those that kill Spark programs; lint, then all others. tests/README.md
 # says where a new test goes. Programs that tests start import Windrow: without bytecode files, where the environment
 # forbids them, that takes three times as long.
-FAST := -m "not spark and not kills and not soak"
+FAST := --durations=15 -m "not spark and not kills and not soak"
 ELSEWHERE := tests/operators tests/sql tests/hosts tests/bench
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(STAMP)
 	@($(BIN)/python -m pytest $(FAST) tests/operators tests/sql; operators=$$?; \
-	  $(BIN)/python -m pytest -m kills tests/hosts/spark && exit $$operators) > .kills-and-operators.log 2>&1 & first=$$!; \
+	  $(BIN)/python -m pytest --durations=5 -m kills tests/hosts/spark && exit $$operators) > .kills-and-operators.log 2>&1 & first=$$!; \
 	($(MAKE) --no-print-directory lint && $(BIN)/python -m pytest $(FAST) $(addprefix --ignore=,$(ELSEWHERE))) \
 	  > .fast-tests.log 2>&1 & second=$$!; \
-	$(BIN)/python -m pytest -m "spark and not soak" tests; spark=$$?; \
+	$(BIN)/python -m pytest --durations=15 -m "spark and not soak" tests; spark=$$?; \
 	$(BIN)/python -m pytest $(FAST) tests/hosts tests/bench; hosts=$$?; \
 	wait $$first; first=$$?; wait $$second; second=$$?; cat .kills-and-operators.log .fast-tests.log; \
 	exit $$((spark || hosts || first || second))
@@ -48,7 +48,7 @@ test: $(STAMP)
 soak: export PYTHONDONTWRITEBYTECODE =
 soak: $(STAMP)
 	WINDROW_EXAMPLES=20 $(BIN)/python -m pytest $(FAST)
-	WINDROW_KILLS=30 $(BIN)/python -m pytest -m kills tests/hosts/spark
+	WINDROW_KILLS=30 $(BIN)/python -m pytest --durations=5 -m kills tests/hosts/spark
 	$(BIN)/python -m pytest -m soak tests
 
 bench: $(STAMP)

@@ -17,8 +17,8 @@ from pyspark.cloudpickle import loads
 from windrow.hosts.ring.links import LostError
 from windrow.hosts.spark import ring
 from windrow.hosts.spark.desk import Desk, DeskAddress
-from windrow.hosts.spark.fragment import Wiring
 from windrow.hosts.spark.live_graphs import LiveGraphs, Place
+from windrow.hosts.spark.wiring import Wiring
 
 _here = threading.local()
 Partition = list[pa.RecordBatch]

@@ -119,15 +119,14 @@ def topic(folder, **options):
 def started(spark, folder, name):
     main = str(folder / "main")
     if name == "two_stages":
-        source = topic(folder, slack=SLACK, name="main")
+        # What it answers at the end of the last run closes its last windows.
+        source = topic(folder, slack=SLACK, delay="1 day", name="main")
     elif name == "sliding":  # Spark's own reader; the others have ours
         files = spark.readStream.schema(spark.read.parquet(main).schema).option("maxFilesPerTrigger", 1)
         source = wr.stream(files.parquet(main), progress="ts", slack=SLACK, name="main")
     else:
         slack = "1 second" if name == "sessions" else SLACK
-        # What it answers at the end of the last run closes its last windows.
-        asked = {"delay": "1 day"} if name == "two_stages" else {}
-        source = wr.read_parquet(main, progress="ts", slack=slack, name="main", streaming=True, max_files=1, **asked)
+        source = wr.read_parquet(main, progress="ts", slack=slack, name="main", streaming=True, max_files=1)
     late = name == "sessions"
     frame = QUERIES[name](source).to_spark(with_late=late, checkpoint=folder / f"{name}-state")
     writer = frame.writeStream.option("checkpointLocation", str(folder / f"{name}-state")).trigger(availableNow=True)

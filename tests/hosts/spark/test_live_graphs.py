@@ -3,8 +3,8 @@
 import polars as pl
 
 from windrow.graph import Graph
-from windrow.hosts.spark.fragment import Wiring
 from windrow.hosts.spark.live_graphs import LiveGraphs
+from windrow.hosts.spark.wiring import Wiring
 from windrow.operators.rows.dupelim import DupElim
 
 

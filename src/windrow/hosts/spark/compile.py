@@ -17,7 +17,7 @@ from windrow.hosts.outline import outline_of
 from windrow.hosts.spark.clock import clock
 from windrow.hosts.spark.exchange import COLUMNS, MADE, METRICS, REPORTS, SHARDS, Kind, decode
 from windrow.hosts.spark.files import MapFiles, load
-from windrow.hosts.spark.fragment import Fragment, Hosted
+from windrow.hosts.spark.fragment import Fragment
 from windrow.hosts.spark.kafka import MapTopic
 from windrow.hosts.spark.kafka import load as load_topic
 from windrow.hosts.spark.map_side import MapSide, Taken
@@ -30,6 +30,7 @@ from windrow.hosts.spark.session import prepare, session, shard_count
 from windrow.hosts.spark.stamped import check_stamps, stamped
 from windrow.hosts.spark.waiting import Waiting, new_name, noted, path_of
 from windrow.hosts.spark.wanted import sources_asked
+from windrow.hosts.spark.wiring import Hosted
 from windrow.hosts.strategies import Strategies
 from windrow.logical.nodes import Scan
 from windrow.planner import Combined, Plan, Stage

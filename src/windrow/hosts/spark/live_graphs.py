@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from windrow.hosts.spark.fragment import Wiring
+from windrow.hosts.spark.wiring import Wiring
 
 MOST_GRAPHS = 64
 MOST_BYTES = 1 << 29  # of state: a shard with more than that is mapped from its live copy each time

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from windrow.hosts.spark.exchange import shard_ids
-from windrow.hosts.spark.fragment import Entrance, Hosted, Inside, Outside
 from windrow.hosts.spark.map_side import Branch, Taken
 from windrow.hosts.spark.outbox import Route
+from windrow.hosts.spark.wiring import Entrance, Hosted, Inside, Outside
 from windrow.planner import Pipeline, Plan, Read, Stage, Step
 from windrow.planner.levels import Levels
 from windrow.planner.origins import key_of

@@ -25,10 +25,11 @@ from windrow.hosts.ring.store import Manifest, Store
 from windrow.hosts.ring.watch import FileWatch
 from windrow.hosts.spark.desk import DeskAddress, desk
 from windrow.hosts.spark.exchange import ARROW, COLUMNS, Row, partition_of, record_batch
-from windrow.hosts.spark.fragment import Fragment, Wiring
+from windrow.hosts.spark.fragment import Fragment
 from windrow.hosts.spark.identity import difference, identity
 from windrow.hosts.spark.live_graphs import LiveGraphs
 from windrow.hosts.spark.shard import REPORT, chunk_of, report_in
+from windrow.hosts.spark.wiring import Wiring
 from windrow.operators.ring.ring import Ring
 from windrow.planner import Plan
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from windrow.hosts.spark.exchange import ARROW, COLUMNS, Row, record_batch
-from windrow.hosts.spark.fragment import Fragment, Hosted
+from windrow.hosts.spark.fragment import Fragment
 from windrow.hosts.spark.identity import identity
 from windrow.hosts.spark.shard import ShardProcessor
+from windrow.hosts.spark.wiring import Hosted
 from windrow.planner import Plan, Stage
 
 if TYPE_CHECKING:

@@ -15,11 +15,12 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from windrow.errors import CheckpointError
 from windrow.hosts.report import FORMAT
 from windrow.hosts.spark.exchange import ARROW, Row, decode, encode
-from windrow.hosts.spark.fragment import Fragment, Wiring
+from windrow.hosts.spark.fragment import Fragment
 from windrow.hosts.spark.identity import difference, evolved
 from windrow.hosts.spark.live import live_copy, newest
 from windrow.hosts.spark.live_graphs import LiveGraphs
 from windrow.hosts.spark.parts import MARK, Version, divided, whole
+from windrow.hosts.spark.wiring import Wiring
 from windrow.spec.batches import State
 
 if TYPE_CHECKING:
