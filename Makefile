@@ -27,8 +27,8 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Three processes side by side, which take about as long: tests that share one Spark session, then those of hosts and
-# experiments; tests of operators and SQL, then those that kill Spark programs; lint, then all others. tests/README.md
+# Three processes side by side: tests that share one Spark session, then those that kill Spark programs, so that there is
+# one Spark at a time; tests of operators and SQL, then of hosts and experiments; lint, then all others. tests/README.md
 # says where a new test goes. Programs that tests start import Windrow: without bytecode files, where the environment
 # forbids them, that takes three times as long.
 FAST := --durations=15 -m "not spark and not kills and not soak"
@@ -36,13 +36,13 @@ ELSEWHERE := tests/operators tests/sql tests/hosts tests/bench
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(STAMP)
 	@($(BIN)/python -m pytest $(FAST) tests/operators tests/sql; operators=$$?; \
-	  $(BIN)/python -m pytest --durations=5 -m kills tests/hosts/spark && exit $$operators) > .kills-and-operators.log 2>&1 & first=$$!; \
+	  $(BIN)/python -m pytest $(FAST) tests/hosts tests/bench && exit $$operators) > .operators-and-hosts.log 2>&1 & first=$$!; \
 	($(MAKE) --no-print-directory lint && $(BIN)/python -m pytest $(FAST) $(addprefix --ignore=,$(ELSEWHERE))) \
 	  > .fast-tests.log 2>&1 & second=$$!; \
 	$(BIN)/python -m pytest --durations=15 -m "spark and not soak" tests; spark=$$?; \
-	$(BIN)/python -m pytest $(FAST) tests/hosts tests/bench; hosts=$$?; \
-	wait $$first; first=$$?; wait $$second; second=$$?; cat .kills-and-operators.log .fast-tests.log; \
-	exit $$((spark || hosts || first || second))
+	$(BIN)/python -m pytest --durations=5 -m kills tests/hosts/spark; kills=$$?; \
+	wait $$first; first=$$?; wait $$second; second=$$?; cat .operators-and-hosts.log .fast-tests.log; \
+	exit $$((spark || kills || first || second))
 
 # For hours, by hand: other random examples each time, fifty times as many, more kills, and what takes minutes alone.
 soak: export PYTHONDONTWRITEBYTECODE =

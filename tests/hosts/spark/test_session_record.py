@@ -24,3 +24,16 @@ def test_before_the_first_commit_no_state_counts(tmp_path):
     (state / "1.zip").touch()
     forget_uncommitted(tmp_path)
     assert not list(state.iterdir())
+
+
+def test_a_first_offset_that_was_not_finished_is_removed(tmp_path):
+    """Spark takes a folder of offsets without any for the checkpoint of something else, and refuses it."""
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / ".0.1b2c.tmp").touch()
+    forget_uncommitted(tmp_path)
+    assert not (tmp_path / "offsets").exists()
+    (tmp_path / "offsets").mkdir()
+    for name in ("0", ".0.crc"):
+        (tmp_path / "offsets" / name).touch()
+    forget_uncommitted(tmp_path)
+    assert len(list((tmp_path / "offsets").iterdir())) == 2

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 FOLDER = "windrow/continuous"  # in a checkpoint
 STOPS = 60.0  # seconds that an epoch may take to end
+GRACE = 1.0  # seconds that a node which has lost another one leaves to that one, to say why
 
 
 # -- what runs ---------------------------------------------------------------------------------------------------------
@@ -141,7 +142,11 @@ class RingNode:
 
     def _serve(self, links: TcpLinks, watch: FileWatch) -> None:
         if links.node != HEAD:
-            Follower(self.run, links, watch).serve()
+            try:
+                Follower(self.run, links, watch).serve()
+            except LostError:
+                time.sleep(GRACE)  # Spark tells the error of the task that fails first: let it have the cause
+                raise
             return
         clocks = Clocks(lambda: time.time_ns() // 1000, time.monotonic)
         with self.desk.follow(self.run_id) as connection:

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -117,6 +118,9 @@ def forget_uncommitted(checkpoint: Path) -> None:
     for the same query. In a session the micro-batch may run again for other queries, whose state would then be lost.
     """
     last = committed(checkpoint) + 1  # the version after the last commit
+    offsets = checkpoint / "offsets"
+    if offsets.is_dir() and not any(file.name.isdigit() for file in offsets.iterdir()):
+        shutil.rmtree(offsets)  # a first offset that was being written when the query stopped: Spark would refuse it
     for file in checkpoint.glob("state/*/*/*"):
         version = VERSION.match(file.name)
         if file.is_file() and version is not None and int(version[1]) > last:
