@@ -15,7 +15,7 @@ from windrow.testing.simulated import SimulatedSpark
 START = datetime(2024, 1, 1, 12)
 SCHEMA = {"t": pl.Datetime("us"), "k": pl.String, "p": pl.Int32, "nr": pl.Int64}
 EPOCH = datetime(1970, 1, 1)
-CHECK = settings(max_examples=100)
+CHECK = settings(max_examples=150)
 
 
 def at(seconds):
