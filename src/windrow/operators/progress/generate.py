@@ -75,17 +75,34 @@ class Witness(Punctuate):
         return [*passed, Side("evidence", 0, self.rule.evidence(batch))] if batch.height else passed
 
 
-class Asking(Punctuate):
+class Judging(Punctuate):
+    """The base of operators with a judge of their own, whose state is part of theirs."""
+
+    def __init__(self, slack: int | None, rule: Rule) -> None:
+        super().__init__(slack)
+        self.judge = Judge(rule)
+
+    def snapshot(self) -> State:
+        return {**super().snapshot(), **_judged(self.judge.snapshot())}
+
+    def changes(self) -> Changes:
+        return {**super().changes(), **_judged(self.judge.changes())}
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self.judge.restore(_of_judge(state))
+
+    def state_bytes(self) -> int:
+        return self.judge.state_bytes()
+
+
+class Asking(Judging):
     """Promises from slack, and from the answers of its source, which come on port 1.
 
     >>> from windrow.spec.rules import Answer, answers
     >>> Asking(3, Asked(None, delay=5)).on_batch(1, answers([Answer(None, 100, True, False)]))
     [Punctuation(value=95, group=None)]
     """
-
-    def __init__(self, slack: int | None, rule: Rule) -> None:
-        super().__init__(slack)
-        self.judge = Judge(rule)
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         if port != 1:
@@ -100,21 +117,8 @@ class Asking(Punctuate):
         self._saved = self._saved and not news
         return news
 
-    def snapshot(self) -> State:
-        return {**super().snapshot(), **_judged(self.judge.snapshot())}
 
-    def changes(self) -> Changes:
-        return {**super().changes(), **_judged(self.judge.changes())}
-
-    def restore(self, state: State) -> None:
-        super().restore(state)
-        self.judge.restore(_of_judge(state))
-
-    def state_bytes(self) -> int:
-        return self.judge.state_bytes()
-
-
-class Generate(Punctuate):
+class Generate(Judging):
     """Witness and judge of a whole stream. Answers of its source come on port 1.
 
     >>> import polars as pl
@@ -124,8 +128,7 @@ class Generate(Punctuate):
     """
 
     def __init__(self, rule: Rule) -> None:
-        super().__init__(None)
-        self.judge = Judge(rule)
+        super().__init__(None, rule)
 
     def on_batch(self, port: int, batch: Batch) -> list[Item]:
         if port == 1:
@@ -140,19 +143,6 @@ class Generate(Punctuate):
         """A promise from upstream is as good as one of our own."""
         counted = ignored(self.judge.promises, promise)
         return super().on_punctuation(port, promise) if self.judge.promises.give(promise) else list(counted)
-
-    def snapshot(self) -> State:
-        return {**super().snapshot(), **_judged(self.judge.snapshot())}
-
-    def changes(self) -> Changes:
-        return {**super().changes(), **_judged(self.judge.changes())}
-
-    def restore(self, state: State) -> None:
-        super().restore(state)
-        self.judge.restore(_of_judge(state))
-
-    def state_bytes(self) -> int:
-        return self.judge.state_bytes()
 
 
 def _judged(state: Mapping[str, Any]) -> dict[str, Any]:
